@@ -74,9 +74,8 @@ pub fn derive_from_logs(options: &DeriveOptions) -> Result<Derived, DeriveError>
     let mut finder = SessionFinder::new(&pages, timeout, (start, resolution));
     let output = Output::new(options, reading);
     let mut replay = ReplayWriter::create(&output, start)?;
-    let get = reading.methods.iter().position(|method| method == GET);
     spool.for_each(|request| {
-        if get == Some(usize::from(request.method)) {
+        if methods[usize::from(request.method)].is_get {
             finder.request(&request);
         }
         replay.push(&request).map_err(|source| Written { file: replay.file.clone(), source })

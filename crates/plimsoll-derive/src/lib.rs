@@ -10,6 +10,7 @@
 //! | `fit.rs` | laws of popularity, think times and sizes |
 //! | `options.rs`, `access_log.rs` | from files to a [`Derived`] load |
 //! | `nfs/` | from the counters of an NFS server or client to a suite |
+//! | `suite_text.rs` | what the files of loads have in common |
 //! | `output/` | the files of the load: model, replay, and the page about both |
 //!
 //! Nothing here prints, reads a clock or opens a socket.
@@ -30,6 +31,7 @@ mod request;
 mod scipy;
 mod sessions;
 mod source;
+mod suite_text;
 
 pub use access_log::derive_from_logs;
 pub use arrivals::ArrivalTestOutcome;

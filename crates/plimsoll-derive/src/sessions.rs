@@ -24,9 +24,7 @@ pub(crate) struct VisitorSessions {
     pub sessions: u64,
     /// Page views.
     pub views: u64,
-    /// Requests of resources.
-    pub resources: u64,
-    /// Requests in all of a session whose length is above zero, in microseconds.
+    /// From its first request to its last byte, in microseconds.
     pub lengths: Sample,
     /// First pages.
     pub starts: BTreeMap<u16, u64>,
@@ -134,7 +132,6 @@ impl<'a> SessionFinder<'a> {
             (&mut client.page, self.pages.resource(request))
         {
             *page_end = (*page_end).max(request.end());
-            visitor.resources += 1;
             *visitor.pages[usize::from(*page)].resources.entry(resource).or_default() += 1;
             let resource = self.resources.entry(resource).or_default();
             resource.sizes.extend(request.whole_bytes());

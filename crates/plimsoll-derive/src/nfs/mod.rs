@@ -11,36 +11,27 @@ use serde::Serialize;
 use counters::{Counters, read_counters};
 
 use crate::error::DeriveError;
+use crate::suite_text::{Profile, profiles, write_file};
 
-/// Ops that the suites of NFS have, by version: the procedures of RFC 1094 and RFC 1813 less those
-/// that no mix contains.
-const OPS: [(u8, &[&str]); 2] = [
-    (
-        2,
-        &[
-            "getattr", "setattr", "lookup", "readlink", "read", "write", "create", "remove",
-            "readdir", "fsstat",
-        ],
-    ),
-    (
-        3,
-        &[
-            "getattr",
-            "setattr",
-            "lookup",
-            "access",
-            "readlink",
-            "read",
-            "write",
-            "create",
-            "remove",
-            "readdir",
-            "readdirplus",
-            "fsstat",
-            "commit",
-        ],
-    ),
+/// Ops that the suites of NFS have: the procedures of RFC 1813 less those that no mix contains. RFC
+/// 1094 has some of them.
+const OPS: [&str; 13] = [
+    "getattr",
+    "setattr",
+    "lookup",
+    "access",
+    "readlink",
+    "read",
+    "write",
+    "create",
+    "remove",
+    "readdir",
+    "readdirplus",
+    "fsstat",
+    "commit",
 ];
+/// Their versions.
+const VERSIONS: [u8; 2] = [2, 3];
 /// Bytes of an RPC of the suites.
 const BLOCK_BYTES: f64 = 8_192.0;
 /// Of writes of whole blocks the percents of 1, 2, 4, 8 and 16, as the published mix has them: no
@@ -113,10 +104,7 @@ pub fn derive_from_nfs(options: &NfsOptions) -> Result<NfsDerived, DeriveError> 
     let (seconds, seconds_from) = seconds(options, &before, &after)?;
     let facts = facts(options, &before, &after, (seconds, seconds_from))?;
     let page = page(options, &facts);
-    let write = |name: &str, text: &str| {
-        let file = options.out.join(name);
-        std::fs::write(&file, text).map_err(|source| DeriveError::Unwritable { file, source })
-    };
+    let write = |name: &str, text: &str| write_file(&options.out.join(name), text);
     write("derived.json", &(serde_json::to_string_pretty(&facts).unwrap_or_default() + "\n"))?;
     write("derived.md", &page)?;
     write("model.toml", &suite(&facts))?;
@@ -181,14 +169,13 @@ fn facts(
         counted.entry(*version).or_default().insert(op, count);
     }
     let total = |version: u8| counted.get(&version).map_or(0, |ops| ops.values().sum::<u64>());
-    let supported = OPS.iter().max_by_key(|(version, _)| total(*version));
-    let (version, names) = supported.copied().unwrap_or(OPS[1]);
+    let version = VERSIONS.into_iter().max_by_key(|version| total(*version)).unwrap_or(VERSIONS[1]);
     let all = counted.get(&version).cloned().unwrap_or_default();
     let (mix, left_out): (BTreeMap<_, _>, BTreeMap<_, _>) = all
         .into_iter()
         .filter(|(_, count)| *count > 0)
         .map(|(op, count)| (op.to_owned(), count))
-        .partition(|(op, _)| names.contains(&op.as_str()));
+        .partition(|(op, _)| OPS.contains(&op.as_str()));
     let ops: u64 = mix.values().sum();
     if ops == 0 {
         let reason = match total(4) {
@@ -255,26 +242,18 @@ fn suite(facts: &NfsFacts) -> String {
          \"load.gaps\" = \"independent clients\"\n\"workload.read_blocks\" = \"counters do not show \
          which READs belong together\"\n\"workload.mib_per_op_per_s\" = \"counters do not show how many \
          files are used\"\n",
-        profiles(),
+        profiles(&PROFILES),
         facts.version,
     )
 }
 
-fn profiles() -> String {
-    let profile = |(name, warm_up, measure, scale): (&str, &str, &str, f64)| {
-        format!(
-            "[profiles.{name}]\nwarm_up = \"{warm_up}\"\nmeasure = \"{measure}\"\ndrain = \
-             \"10s\"\nworkload_scale = {scale:?}\nthink_scale = 1.0\n\n"
-        )
-    };
-    let all = [
-        ("full", "300s", "300s", 1.0),
-        ("standard", "10s", "60s", 1.0),
-        ("quick", "1s", "10s", 0.001),
-        ("demo", "200ms", "1s", 0.0002),
-    ];
-    all.into_iter().map(profile).collect()
-}
+/// Timings, and the part of the file set that is used.
+const PROFILES: [Profile<'_>; 4] = [
+    Profile { name: "full", warm_up: "300s", measure: "300s", workload_scale: 1.0 },
+    Profile { name: "standard", warm_up: "10s", measure: "60s", workload_scale: 1.0 },
+    Profile { name: "quick", warm_up: "1s", measure: "10s", workload_scale: 0.001 },
+    Profile { name: "demo", warm_up: "200ms", measure: "1s", workload_scale: 0.0002 },
+];
 
 fn page(options: &NfsOptions, facts: &NfsFacts) -> String {
     let ops = facts.ops as f64;

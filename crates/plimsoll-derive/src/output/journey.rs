@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
 
 use super::Output;
 use super::facts::PageFacts;
 use super::names::Names;
-use super::text::{csv_field, toml_text};
 use crate::error::DeriveError;
 use crate::fit::{Sample, ZipfFit};
 use crate::pages::{Pages, Target, Visitor};
 use crate::request::Outcome;
 use crate::sessions::{PageSessions, SessionFinder};
+use crate::suite_text::toml_text;
 
 /// Resources of a page; rarer ones are left out.
 const PAGE_RESOURCES_MAX: usize = 20;
@@ -197,14 +199,8 @@ impl<'a> Writer<'a> {
         self.data_sets += 1;
         let name = format!("paths{}", self.data_sets);
         let file = format!("{name}.csv");
-        let mut rows = "path,weight,bytes\n".to_owned();
-        for (path, requests) in &target.paths {
-            let bytes = self.output.reading.paths.entry(*path).mean_bytes().unwrap_or(0.0);
-            let path = self.output.path(*path);
-            let path = csv_field(path.strip_prefix('/').unwrap_or(&path));
-            _ = writeln!(rows, "{path},{requests},{bytes:.0}");
-        }
-        self.output.write(&file, &rows)?;
+        self.write_rows(&self.output.file(&file), target)
+            .map_err(|source| DeriveError::Unwritable { file: self.output.file(&file), source })?;
         _ = write!(
             self.data,
             "\n[[data]]\nname = \"{name}\"\nfile = \"{file}\"\norder = \"each_request\"\nweight = \
@@ -215,6 +211,19 @@ impl<'a> Writer<'a> {
             false => law,
         };
         Ok(Paths { path: format!("/{{{{{name}.path}}}}"), bytes })
+    }
+
+    /// Each path with its requests and its mean size.
+    fn write_rows(&self, file: &Path, target: &Target) -> io::Result<()> {
+        let mut rows = csv::Writer::from_path(file)?;
+        rows.write_record(["path", "weight", "bytes"])?;
+        for (path, requests) in &target.paths {
+            let bytes = self.output.reading.paths.entry(*path).mean_bytes().unwrap_or(0.0);
+            let path = self.output.path(*path);
+            let path = path.strip_prefix('/').unwrap_or(&path);
+            rows.write_record([path, &requests.to_string(), &format!("{bytes:.0}")])?;
+        }
+        rows.flush()
     }
 
     /// Each of its paths has a size of its own, as files have.

@@ -6,11 +6,9 @@ mod names;
 mod page;
 mod replay;
 mod suite;
-mod text;
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::DeriveError;
 use crate::options::DeriveOptions;
@@ -19,6 +17,7 @@ use crate::paths::extension;
 use crate::request::PathId;
 use crate::sessions::SessionFinder;
 use crate::source::Reading;
+use crate::suite_text::write_file;
 
 pub use facts::LogFacts;
 pub(crate) use replay::ReplayWriter;
@@ -113,9 +112,7 @@ impl<'a> Output<'a> {
 
     /// Writes a file of the load.
     pub fn write(&self, name: &str, text: &str) -> Result<(), DeriveError> {
-        let file = self.options.out.join(name);
-        let write = |file: &Path| std::fs::File::create(file)?.write_all(text.as_bytes());
-        write(&file).map_err(|source| DeriveError::Unwritable { file, source })
+        write_file(&self.file(name), text)
     }
 
     /// Path of a file of the load.

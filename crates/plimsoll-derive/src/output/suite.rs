@@ -2,10 +2,10 @@
 
 use plimsoll_model::units::{Nanos, span_text};
 
-use super::text::toml_text;
 use super::{LogFacts, Output};
 use crate::paths::PathEntry;
 use crate::request::PathId;
+use crate::suite_text::{self, Profile, toml_text};
 
 /// The requests of a replay.
 pub(super) const REPLAY_FILE: &str = "replay.csv";
@@ -128,20 +128,17 @@ const fn hashed(output: &Output<'_>) -> &'static str {
     }
 }
 
+/// Of a server whose sessions need this long to warm up.
 fn profiles(warm_up_s: f64) -> String {
     let span = |seconds: f64| span_text(Nanos::from_millis((seconds * 1e3) as u64));
-    let profile = |(name, warm_up, measure): (&str, f64, &str)| {
-        let warm_up = span(warm_up);
-        format!(
-            "[profiles.{name}]\nwarm_up = \"{warm_up}\"\nmeasure = \"{measure}\"\ndrain = \
-             \"10s\"\nworkload_scale = 1.0\nthink_scale = 1.0\n\n"
-        )
-    };
+    let (long, short) = (span(warm_up_s), span(warm_up_s.min(5.0)));
     let all = [
-        ("full", warm_up_s, "300s"),
-        ("standard", warm_up_s, "60s"),
-        ("quick", warm_up_s.min(5.0), "10s"),
-        ("demo", 1.0, "2s"),
+        ("full", long.as_str(), "300s"),
+        ("standard", &long, "60s"),
+        ("quick", &short, "10s"),
+        ("demo", "1s", "2s"),
     ];
-    all.into_iter().map(profile).collect()
+    let profile =
+        |(name, warm_up, measure)| Profile { name, warm_up, measure, workload_scale: 1.0 };
+    suite_text::profiles(&all.map(profile))
 }
