@@ -11,12 +11,24 @@ pub(crate) mod url;
 pub(crate) mod values;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Id, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Id, ValueEnum};
 
 pub(crate) use agents::AgentArgs;
 pub(crate) use llm::LlmArgs;
 pub(crate) use recorded::ReplayArgs;
 pub(crate) use run::{FailIf, GateArgs, Reported, RunArgs, STATEMENT_PREFIX, pacing, yes_no};
+
+/// Flags of a ladder and of loads. Verbs that search the load themselves answer them, but hide them.
+const LOAD_FLAGS: [&str; 9] =
+    ["points", "peak", "steps", "repeat", "report", "clients", "rate", "sessions", "shape"];
+
+/// Hides a flag from the help if it is one of [`LOAD_FLAGS`].
+pub(crate) fn hide_load_flags(flag: Arg) -> Arg {
+    match LOAD_FLAGS.contains(&flag.get_id().as_str()) {
+        true => flag.hide(true),
+        false => flag,
+    }
+}
 
 /// Flags of every verb that takes a while.
 #[derive(Args, Clone, Copy, Debug)]

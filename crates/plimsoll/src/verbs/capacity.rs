@@ -10,7 +10,7 @@ use super::run::{refuse_goodput, refuse_streams, request_of, run_and_show, write
 use crate::exit::{Exit, Failure};
 use crate::flags::url::{URL_SUITE, USERS_SUITE, has_users};
 use crate::flags::values::parse_number;
-use crate::flags::{Reported, RunArgs};
+use crate::flags::{Reported, RunArgs, hide_load_flags};
 use crate::interrupts;
 
 /// Initial rate of an open load of web-url; the search sets its loads itself.
@@ -20,17 +20,7 @@ const USERS_MAX: f64 = 1e9;
 
 // The search sets the loads itself: the flags of a ladder are answered, but hidden.
 #[derive(Debug, Args)]
-#[command(
-    mut_arg("points", |arg| arg.hide(true)),
-    mut_arg("peak", |arg| arg.hide(true)),
-    mut_arg("steps", |arg| arg.hide(true)),
-    mut_arg("repeat", |arg| arg.hide(true)),
-    mut_arg("report", |arg| arg.hide(true)),
-    mut_arg("clients", |arg| arg.hide(true)),
-    mut_arg("rate", |arg| arg.hide(true)),
-    mut_arg("sessions", |arg| arg.hide(true)),
-    mut_arg("shape", |arg| arg.hide(true)),
-)]
+#[command(mut_args(hide_load_flags))]
 pub(crate) struct CapacityArgs {
     /// Limits the load must stay within, for example p99<50ms,errors<0.1% or
     /// first_output.p90<500ms,tpot.p90<50ms; figures: mean, p50, p90, p95, p99, p999, max of the

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::flags::shape::refuse_others;
 use crate::flags::url::{URL_SUITE, USERS_SUITE, has_users};
 use crate::flags::values::{parse_rate, parse_span_arg};
-use crate::flags::{Reported, RunArgs};
+use crate::flags::{Reported, RunArgs, hide_load_flags};
 use crate::interrupts;
 
 /// Initial rate; the search sets its loads itself.
@@ -22,17 +22,7 @@ const PULSE_MAX: f64 = 100.0;
 
 // The search sets the loads itself: the flags of a ladder are answered, but hidden.
 #[derive(Debug, Args)]
-#[command(
-    mut_arg("points", |arg| arg.hide(true)),
-    mut_arg("peak", |arg| arg.hide(true)),
-    mut_arg("steps", |arg| arg.hide(true)),
-    mut_arg("repeat", |arg| arg.hide(true)),
-    mut_arg("report", |arg| arg.hide(true)),
-    mut_arg("clients", |arg| arg.hide(true)),
-    mut_arg("rate", |arg| arg.hide(true)),
-    mut_arg("sessions", |arg| arg.hide(true)),
-    mut_arg("shape", |arg| arg.hide(true)),
-)]
+#[command(mut_args(hide_load_flags))]
 pub(crate) struct RecoverArgs {
     /// Load before and after the pulse: 0.8x of the peak, which is searched first, or ops/s, which
     /// needs no search
