@@ -12,7 +12,7 @@
 //! | [`rpc`] | calls, credentials, replies | RFC 5531 |
 //! | [`portmap`] | which port a program listens on | RFC 1833 §3 |
 //! | [`mount`] | MOUNT versions 1 and 3 | RFC 1094 appendix A, RFC 1813 appendix I |
-//! | [`v2`], [`v3`] | NFS | RFC 1094, RFC 1813 |
+//! | [`v2`], [`v3`], [`v4`] | NFS | RFC 1094, RFC 1813, RFC 8881 |
 
 #[macro_use]
 mod define;
@@ -25,6 +25,7 @@ pub mod reply;
 pub mod rpc;
 pub mod v2;
 pub mod v3;
+pub mod v4;
 pub mod xdr;
 
 pub use self::xdr::{Name, Path};

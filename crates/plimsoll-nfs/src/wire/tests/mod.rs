@@ -2,7 +2,9 @@
 
 mod golden;
 mod oracle;
+#[macro_use]
 mod sample;
+mod sample4;
 
 use proptest::prelude::*;
 
