@@ -308,7 +308,8 @@ where
         }
         let endpoint = self.clients.endpoint(client);
         let in_flight = self.clients.in_flight() + 1;
-        let reply = Replied { endpoint, sent: flight.sent, done: now, in_flight, shape };
+        let sent = flight.service_from();
+        let reply = Replied { endpoint, sent, done: now, in_flight, shape };
         self.recording.replied(flight.due, &reply);
     }
 
@@ -327,6 +328,7 @@ where
         self.clients.call(session, links_and_stamp, &mut self.produced, |session, port| {
             session.issue(ticket, op, sent, port);
         });
+        self.record_marks(session, sent);
         true
     }
 
