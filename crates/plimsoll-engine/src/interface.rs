@@ -192,6 +192,16 @@ pub trait Session {
     fn lost(&self) -> Option<String> {
         None
     }
+    /// The load point is over and recorded: the session may give up what the server keeps for it.
+    /// Nothing of what follows is recorded, ops still in flight included, and no deadline is
+    /// watched. Not called if the load point was stopped, or if the clients have left the load.
+    fn log_off(&mut self, now: Nanos, io: &mut impl Io) {
+        let _ = (now, io);
+    }
+    /// The engine waits no longer for the end of [`Session::log_off`]. It waits a second at most.
+    fn has_logged_off(&self) -> bool {
+        true
+    }
     /// What the session counted since the last call; the engine adds it up within the window.
     fn take_counters(&mut self) -> SessionCounters {
         SessionCounters::default()

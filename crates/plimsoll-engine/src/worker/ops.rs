@@ -188,14 +188,16 @@ where
         }
     }
 
-    /// The point ends at `now`; ops that are still in flight stay unfinished.
-    pub(super) fn finish(mut self, now: Nanos) {
+    /// The point ends at `now`; ops that are still in flight stay unfinished. Returns what
+    /// sessions need to log off.
+    pub(super) fn finish(mut self, now: Nanos) -> (Connections<D>, Clients<S>) {
         self.roll_intervals(now);
         for flight in self.clients.flights() {
             self.recording.unfinished(flight, now);
         }
         let counted = self.count();
         self.recording.finish(now, &counted, &self.schedules.finish(now));
+        (self.connections, self.clients)
     }
 
     fn count(&mut self) -> Counted {
