@@ -117,11 +117,17 @@ pub enum TimeKind {
     Journey,
     /// The same without its think times.
     JourneyBusy,
+    /// Reply to the OPEN that precedes an op − due of the op.
+    Open,
+    /// Reply to the CLOSE that follows an op − the op's own reply.
+    Close,
+    /// When an op got a slot of its session − when it asked for one. Only of those that waited.
+    SlotWait,
 }
 
 impl TimeKind {
     /// Every kind, with its name in a tag.
-    const TAGS: [(Self, &str); 23] = [
+    const TAGS: [(Self, &str); 26] = [
         (Self::Response, "response"),
         (Self::Service, "service"),
         (Self::SendLag, "send_lag"),
@@ -145,6 +151,9 @@ impl TimeKind {
         (Self::Page, "page"),
         (Self::Journey, "journey"),
         (Self::JourneyBusy, "journey_busy"),
+        (Self::Open, "open"),
+        (Self::Close, "close"),
+        (Self::SlotWait, "slot_wait"),
     ];
 
     /// Every kind.
@@ -193,7 +202,7 @@ impl TimeKind {
     }
 }
 
-/// Times within ops whose replies come in streams: a histogram of each kind that was recorded.
+/// Times within ops, or around them: a histogram of each kind that was recorded.
 #[derive(Clone, Debug, Default)]
 pub struct StreamTimes([Option<Times>; STREAM_KINDS]);
 
