@@ -208,12 +208,30 @@ pub mod attribute {
 
     /// What the Linux client asks of a file, as far as the server has it.
     pub const OF_FILES: Bitmap = Bitmap::of(&[
-        KIND, CHANGE, SIZE, FSID, FILE_ID, MODE, LINKS, OWNER, OWNER_GROUP, RAW_DEVICE, SPACE_USED,
-        TIME_ACCESS, TIME_METADATA, TIME_MODIFY, MOUNTED_ON_FILE_ID,
+        KIND,
+        CHANGE,
+        SIZE,
+        FSID,
+        FILE_ID,
+        MODE,
+        LINKS,
+        OWNER,
+        OWNER_GROUP,
+        RAW_DEVICE,
+        SPACE_USED,
+        TIME_ACCESS,
+        TIME_METADATA,
+        TIME_MODIFY,
+        MOUNTED_ON_FILE_ID,
     ]);
     /// What FSSTAT is in NFSv3.
     pub const OF_SPACE: Bitmap = Bitmap::of(&[
-        FILES_AVAILABLE, FILES_FREE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_FREE, SPACE_TOTAL,
+        FILES_AVAILABLE,
+        FILES_FREE,
+        FILES_TOTAL,
+        SPACE_AVAILABLE,
+        SPACE_FREE,
+        SPACE_TOTAL,
     ]);
     /// What is asked of the root of an export, once.
     pub const OF_EXPORT: Bitmap =
