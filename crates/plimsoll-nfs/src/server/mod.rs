@@ -20,7 +20,9 @@ use plimsoll_servers::{ServerError, Stop, cores, listen};
 use self::delayed::DelayedReplies;
 use self::store::Store;
 
-pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
+pub use self::core::{
+    Answered, Counts, EXPORT, FewerSlots, Link, Nfs4, Nfs4Config, NfsCore, Peer, Registered,
+};
 
 /// Ports tried until one is free for TCP and UDP, when any will do.
 const PORT_TRIES: usize = 64;
