@@ -39,13 +39,16 @@ pub struct Nfs4Config {
     pub slots_max: u32,
     /// Seconds after which an idle client is forgotten.
     pub lease_s: u32,
+    /// Files are delegated to clients that want it.
+    pub delegations: bool,
     /// When sessions are to use fewer slots.
     pub fewer_slots: Option<FewerSlots>,
 }
 
 impl Default for Nfs4Config {
     fn default() -> Self {
-        Self { slots_max: SLOTS_DEFAULT, lease_s: LEASE_DEFAULT_S, fewer_slots: None }
+        let (slots_max, lease_s) = (SLOTS_DEFAULT, LEASE_DEFAULT_S);
+        Self { slots_max, lease_s, delegations: false, fewer_slots: None }
     }
 }
 
