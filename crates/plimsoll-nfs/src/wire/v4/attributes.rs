@@ -12,7 +12,7 @@ const WORDS_MAX: u32 = 8;
 /// Longest values of a list of attributes.
 const VALUES_BYTES_MAX: u32 = 64 * 1_024;
 
-/// A set of attributes. RFC 8881 §3.3.7 `bitmap4`
+/// A set of attributes. RFC 8881 §3.2 `bitmap4`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bitmap([u32; WORDS]);
 
@@ -114,7 +114,7 @@ xdr_struct! {
         nanoseconds: u32,
     }
 
-    /// Two numbers: of a device, or of a file system.
+    /// Number of a device. RFC 8881 §3.3.4 `specdata4`
     pub struct Pair32 {
         /// The first.
         major: u32,
@@ -137,7 +137,7 @@ impl From<TimeSpec3> for Time4 {
     }
 }
 
-/// Numbers of attributes. RFC 8881 §5.6
+/// Numbers of attributes. RFC 8881 §5.6, §5.7
 pub mod attribute {
     use super::Bitmap;
 
@@ -220,7 +220,7 @@ pub mod attribute {
         Bitmap::of(&[SUPPORTED, KIND, FH_EXPIRE_TYPE, LEASE_TIME, READ_MAX, WRITE_MAX]);
 }
 
-/// Values of attributes as they came: `fattr4`. RFC 8881 §3.3.8
+/// Values of attributes as they came: `fattr4`. RFC 8881 §3.3.7
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawAttributes<'a> {
     /// Which.
@@ -364,13 +364,17 @@ impl Encode for Attributes4<'_> {
 }
 
 impl<'a> Decode<'a> for Attributes4<'a> {
-    /// An attribute that is unknown here cannot be skipped, and is an error.
+    /// An attribute that is unknown here cannot be skipped, and is an error. So are bytes behind the
+    /// last value.
     #[inline]
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
         let RawAttributes { mask, values } = RawAttributes::decode(input)?;
         if mask.and(Self::KNOWN) != mask {
             return Err(XdrError::Value { what: "the attributes that were asked for", value: 0 });
         }
-        input.within(values, |input| Self::decode_values(mask, input))
+        input.within(values, |input| {
+            let attributes = Self::decode_values(mask, input)?;
+            input.finish().map(|()| attributes)
+        })
     }
 }
