@@ -316,4 +316,3 @@ impl<'a> Decode<'a> for Delegation<'a> {
         }
     }
 }
-
