@@ -101,8 +101,9 @@ pub trait Io {
 pub enum Mark {
     /// What its session did before the op, under the op's ticket, has ended: an OPEN before a READ,
     /// say. Its time from due is recorded as this kind. The op's own response and service times run
-    /// from now. Whether the load was on time is still told by due and sent. An op that ends, or
-    /// the drain, without this mark has the times since due and sent.
+    /// from now. Due and sent still show whether the load was on time. The times of an op
+    /// without this mark run from due and sent, also if it fails or is unfinished because of what
+    /// precedes it.
     Preceded(TimeKind),
     /// What the op waited for within its session has come: a slot, say. Its service time runs from
     /// now, its response time as before.

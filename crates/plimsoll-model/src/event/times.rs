@@ -70,9 +70,9 @@ pub struct OpTimes {
 /// Which of an op's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TimeKind {
-    /// done − due.
+    /// done − due, or − the reply to the OPEN that precedes the op.
     Response,
-    /// done − sent.
+    /// done − sent, or − when the op got its slot or its OPEN was answered.
     Service,
     /// sent − due.
     SendLag,
@@ -121,7 +121,8 @@ pub enum TimeKind {
     Open,
     /// Reply to the CLOSE that follows an op − the op's own reply.
     Close,
-    /// When an op got a slot of its session − when it asked for one. Only of those that waited.
+    /// When an op got a slot of its session − when it asked for one. Only of those that waited;
+    /// waits of their OPENs and CLOSEs are parts of the times of these.
     SlotWait,
 }
 
