@@ -18,10 +18,10 @@ use crate::wire::{Name, Path};
 pub(super) const SERVICE: Service = Service { program: PROGRAM, version: VERSION };
 
 /// What a reply about an entry of READDIRPLUS has beside the attributes of files.
-const OF_ENTRIES: Bitmap = Bitmap::of(&[attribute::RDATTR_ERROR, attribute::FILEHANDLE]);
+const OF_ENTRIES: Bitmap = Bitmap::from_numbers(&[attribute::RDATTR_ERROR, attribute::FILEHANDLE]);
 /// What READDIR asks of each entry.
-const OF_NAMES: Bitmap = Bitmap::of(&[attribute::RDATTR_ERROR, attribute::FILE_ID]);
-const OF_LIMITS: Bitmap = Bitmap::of(&[attribute::READ_MAX, attribute::WRITE_MAX]);
+const OF_NAMES: Bitmap = Bitmap::from_numbers(&[attribute::RDATTR_ERROR, attribute::FILE_ID]);
+const OF_LIMITS: Bitmap = Bitmap::from_numbers(&[attribute::READ_MAX, attribute::WRITE_MAX]);
 /// What may be done with a file, as OPEN's compound asks.
 const RIGHTS: u32 = access::READ | access::MODIFY | access::EXTEND | access::EXECUTE;
 

@@ -225,7 +225,7 @@ impl Session4 {
                 self.control = Some(control);
             }
             Ok(status) => self.on_control_failure(operation, status, now, io),
-            Err(reason) => self.give_up(reason, now, io),
+            Err(reason) => self.give_up(reason, io),
         }
     }
 
@@ -332,7 +332,7 @@ impl Session4 {
             }
             // Callbacks do not come then, and delegations are recalled by their lease.
             (Operation::BindConnToSession, _) => {}
-            _ => self.give_up(format!("{}: {status}", operation.name()), now, io),
+            _ => self.give_up(format!("{}: {status}", operation.name()), io),
         }
     }
 
@@ -345,7 +345,7 @@ impl Session4 {
     }
 
     /// There is no session, and there will be none.
-    fn give_up(&mut self, reason: String, now: Nanos, io: &mut impl Io) {
+    fn give_up(&mut self, reason: String, io: &mut impl Io) {
         self.fail_all(Failure::NoSession(&reason), io);
         self.state = State::Gone(Some(reason));
     }

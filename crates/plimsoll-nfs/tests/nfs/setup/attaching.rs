@@ -36,6 +36,7 @@ fn changes(calls: &CallLog, version: NfsVersion) -> Vec<u32> {
     let changing: &[u32] = match version {
         NfsVersion::V2 => &[2, 8, 9, 10, 11, 12, 13, 14, 15],
         NfsVersion::V3 => &[2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21],
+        NfsVersion::V4_1 => unreachable!("its changes are operations of compounds"),
     };
     let calls = calls.lock().unwrap();
     let of_nfs = calls.iter().filter(|(program, _)| *program == NFS).map(|(_, of)| *of);
