@@ -440,7 +440,7 @@ mod tests {
         let lacking = refusal(0, "workload.mix.commit=5");
         assert!(lacking.contains("NFS version 2 has no commit") && lacking.contains("version = 3"));
         assert!(refusal(1, "workload.mix.read=-1").contains("from 0 to"));
-        assert!(refusal(1, "workload.version=4").contains("from 2 to 3"));
+        assert!(refusal(1, "workload.version=4").contains("not 2, 3 or 4.1"));
         assert!(refusal(1, "workload.transport=tcpp").contains("did you mean \"tcp\"?"));
         assert!(refusal(1, "workload.read_blocks=[85, 8, 4, 2, 2]").contains("sum to 100"));
         assert!(refusal(1, "workload.write_blocks=[100]").contains("6 whole numbers"));
