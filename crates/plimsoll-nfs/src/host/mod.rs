@@ -2,7 +2,7 @@
 //! and store whatever the run writes, so nothing is left to greet here.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -25,19 +25,32 @@ use super::server::{FewerSlots, Nfs4Config, NfsConfig, NfsServer};
 pub const REGISTRATION: Registration = Registration {
     managed: &[Managed { name: "ganesha", start: |request, _| start_ganesha(request) }],
     refuse_user: Some("NFS knows users by number; leave the name out, this program's own are sent"),
-    // GETATTR over TCP.
-    calibration: &[Calibration {
-        name: "nfs",
+    calibration: &[
+        calibration("nfs", |program, cores, _| Ok(Builtin::new("nfs", program, cores))),
+        calibration("nfs-v4.1", |program, cores, _| {
+            let arguments = ["--version", "4.1"].map(Into::into).into();
+            Ok(Builtin { arguments, ..Builtin::new("nfs", program, cores) })
+        }),
+    ],
+    ..Registration::new(&crate::PROTOCOL, Reference::new("nfs", command, serve, start_reference))
+};
+
+/// GETATTR over TCP.
+const fn calibration(
+    name: &'static str,
+    server: fn(PathBuf, &[u32], &Path) -> Result<Builtin, HostError>,
+) -> Calibration {
+    Calibration {
+        name,
         spoken: None,
         suite: include_str!("calibration.toml"),
         waits: false,
         path: "",
         checked_time: TimeKind::Response,
-        server: |program, cores, _| Ok(Builtin::new("nfs", program, cores)),
+        server,
         proper: None,
-    }],
-    ..Registration::new(&crate::PROTOCOL, Reference::new("nfs", command, serve, start_reference))
-};
+    }
+}
 
 fn start_reference(request: &ServerRequest<'_>) -> Result<Started, HostError> {
     let server = Builtin::new("nfs", own_program()?, request.cores).listening_on(request.listen_on);

@@ -115,10 +115,10 @@ impl Ops {
         self.ops.get(number).copied().flatten().is_none_or(|op| op.abandoned)
     }
 
-    /// When an op that is measured asked for its present call.
+    /// When an op asked for the call of its work, if that is what it waits for.
     pub(super) fn asked(&self, number: OpNo) -> Option<(Ticket, Nanos)> {
         let op = self.ops.get(number).copied().flatten()?;
-        (op.step != Step::Close).then_some((op.ticket, op.asked))
+        (op.step == Step::Work).then_some((op.ticket, op.asked))
     }
 
     /// A reply may be on its way that brings a delegation.

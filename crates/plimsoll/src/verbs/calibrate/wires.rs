@@ -89,13 +89,13 @@ mod tests {
     fn http2_is_part_of_all_and_else_spoken_where_it_is_named() {
         let http2 = "http2 https2 http2-one-connection";
         let (wires, spoken) = names("all", None);
-        assert!(wires.starts_with(&format!("http https {http2} nfs smb")), "{wires}");
+        assert!(wires.starts_with(&format!("http https {http2} nfs nfs-v4.1 smb")), "{wires}");
         assert!(spoken.starts_with("app, http, http over HTTP/2, nfs, smb"), "{spoken}");
-        assert!(names("all", Some("2")).0.starts_with(&format!("{http2} nfs smb")));
+        assert!(names("all", Some("2")).0.starts_with(&format!("{http2} nfs nfs-v4.1 smb")));
         assert_eq!(names("http", None), ("http https".into(), "app, http".into()));
         assert_eq!(names("http", Some("1.1")), names("http", None));
         assert_eq!(names("http", Some("2")), (http2.into(), "app, http over HTTP/2".into()));
-        assert_eq!(names("nfs", None), ("nfs".into(), "app, nfs".into()));
+        assert_eq!(names("nfs", None), ("nfs nfs-v4.1".into(), "app, nfs".into()));
         assert_eq!(names("app", None), (String::new(), "app".into()));
     }
 
