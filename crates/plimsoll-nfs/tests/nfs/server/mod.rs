@@ -13,4 +13,5 @@ mod running;
 mod v2;
 mod v3;
 mod v4;
+mod v4_delegations;
 mod v4_files;
