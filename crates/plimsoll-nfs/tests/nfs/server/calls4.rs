@@ -7,10 +7,10 @@ use super::calls::{NFS, Server, encoded};
 use plimsoll_nfs::server::BackChannel;
 use plimsoll_nfs::wire::rpc::{ReplyHead, ReplyOutcome};
 use plimsoll_nfs::wire::v4::{
-    Attributes4, Bitmap, CallbackSecurity, ChannelLimits, CloseArgs, CompoundReply, CompoundWriter,
-    CreateSessionArgs, CreateSessionOk, ExchangeIdArgs, ExchangeIdOk, Handle4, NoProtection,
-    Opaque, OpenArgs, OpenClaim, OpenHow, OpenOk, Operation, SequenceArgs, SequenceOk, SessionId,
-    StateId, Status4, attribute, session_flags, share,
+    Attributes4, Bitmap, CALLBACK_PROGRAM, CallbackSecurity, ChannelLimits, CloseArgs,
+    CompoundReply, CompoundWriter, CreateSessionArgs, CreateSessionOk, ExchangeIdArgs,
+    ExchangeIdOk, Handle4, NoProtection, Opaque, OpenArgs, OpenClaim, OpenHow, OpenOk, Operation,
+    SequenceArgs, SequenceOk, SessionId, StateId, Status4, attribute, session_flags, share,
 };
 use plimsoll_nfs::wire::{Decode, Encode, Name, XdrIn};
 
@@ -26,7 +26,7 @@ pub const LIMITS: ChannelLimits = ChannelLimits {
 };
 
 /// Bytes that are encoded already.
-struct Encoded(Vec<u8>);
+pub struct Encoded(Vec<u8>);
 
 impl Encode for Encoded {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -38,10 +38,32 @@ impl Encode for Encoded {
 pub trait Operations: for<'o> FnOnce(CompoundWriter<'o>) -> CompoundWriter<'o> {}
 impl<F: for<'o> FnOnce(CompoundWriter<'o>) -> CompoundWriter<'o>> Operations for F {}
 
-fn compound(operations: impl Operations) -> Encoded {
+pub fn compound(operations: impl Operations) -> Encoded {
     let mut arguments = Vec::new();
     operations(CompoundWriter::request(&mut arguments)).finish();
     Encoded(arguments)
+}
+
+pub fn exchange_id(owner: &str) -> ExchangeIdArgs<'_> {
+    ExchangeIdArgs {
+        verifier: [7; 8],
+        owner: Opaque(owner.as_bytes()),
+        flags: 0,
+        protection: NoProtection,
+        implementation: None,
+    }
+}
+
+pub fn create_session(client_id: u64, sequence: u32) -> CreateSessionArgs<'static> {
+    CreateSessionArgs {
+        client_id,
+        sequence,
+        flags: 0,
+        fore: LIMITS,
+        back: LIMITS,
+        callback_program: CALLBACK_PROGRAM,
+        security: CallbackSecurity::None,
+    }
 }
 
 /// The results of a compound, and those that were read so far.
@@ -51,6 +73,11 @@ pub struct Results {
 }
 
 impl Results {
+    /// Those in a reply.
+    pub fn new(reply: &[u8]) -> Self {
+        Self { bytes: results_of(reply).to_vec(), read: 0 }
+    }
+
     /// Status of the whole.
     pub fn status(&self) -> Status4 {
         self.reply().status
@@ -88,18 +115,11 @@ impl Server {
         operations: impl Operations,
     ) -> Results {
         let call = encoded(self.next_xid(), (NFS, 4), 1, &compound(operations));
-        let reply = self.raw_on(back, &call).unwrap();
-        Results { bytes: results_of(&reply).to_vec(), read: 0 }
+        Results::new(&self.raw_on(back, &call).unwrap())
     }
 
     pub fn exchange_id(&self, owner: &str, verifier: [u8; 8]) -> (u64, u32, u32) {
-        let args = ExchangeIdArgs {
-            verifier,
-            owner: Opaque(owner.as_bytes()),
-            flags: 0,
-            protection: NoProtection,
-            implementation: None,
-        };
+        let args = ExchangeIdArgs { verifier, ..exchange_id(owner) };
         let mut results = self.compound(|w| w.op(Operation::ExchangeId, &args));
         let ok: ExchangeIdOk<'_> = results.ok(Operation::ExchangeId);
         (ok.client_id, ok.sequence, ok.flags)
@@ -116,15 +136,8 @@ impl Server {
         sequence: u32,
         fore: ChannelLimits,
     ) -> Results {
-        let args = CreateSessionArgs {
-            client_id,
-            sequence,
-            flags: if back.is_some() { session_flags::BACK_CHANNEL } else { 0 },
-            fore,
-            back: LIMITS,
-            callback_program: plimsoll_nfs::wire::v4::CALLBACK_PROGRAM,
-            security: CallbackSecurity::None,
-        };
+        let flags = if back.is_some() { session_flags::BACK_CHANNEL } else { 0 };
+        let args = CreateSessionArgs { flags, fore, ..create_session(client_id, sequence) };
         self.compound_on(back, |w| w.op(Operation::CreateSession, &args))
     }
 
