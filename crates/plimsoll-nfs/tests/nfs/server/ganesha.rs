@@ -1,18 +1,14 @@
 //! `managed:ganesha` with the real NFS-Ganesha, tested with libnfs.
 
-use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::calls::{NFS, encoded};
-use super::calls4::{Operations, Results, compound, create_session, exchange_id};
+use super::v4_on_sockets::Client;
 use plimsoll_nfs::server::ganesha::GaneshaRequest;
-use plimsoll_nfs::wire::v4::{
-    CreateSessionOk, ExchangeIdOk, Operation, SequenceArgs, SequenceOk, Status4,
-};
-use plimsoll_nfs::wire::{Name, record};
+use plimsoll_nfs::wire::Name;
+use plimsoll_nfs::wire::v4::{Operation, Status4};
 use plimsoll_servers::{ServerProcess, ServerState};
 use plimsoll_testkit::nfs_peers::{export_of, ganesha, ganesha_as, libnfs, libnfs_url};
 use plimsoll_testkit::peers::listens_on;
@@ -76,56 +72,15 @@ fn it_answers_over_udp_and_version_6_too() {
 #[test]
 fn it_serves_version_4_1_under_the_same_path() {
     let Some(server) = ganesha(&[]) else { return };
-    let mut connection = Connection::new(server.address);
-    let mut results = connection.compound(|w| w.op(Operation::ExchangeId, &exchange_id("a")));
-    let client: ExchangeIdOk<'_> = results.ok(Operation::ExchangeId);
-    let session = create_session(client.client_id, client.sequence);
-    let mut results = connection.compound(|w| w.op(Operation::CreateSession, &session));
-    let session: CreateSessionOk = results.ok(Operation::CreateSession);
-    assert_eq!(session.fore.slots, 64);
-    let sequence = SequenceArgs {
-        session: session.session,
-        sequence: 1,
-        slot: 0,
-        highest_slot: 0,
-        cache: false,
-    };
+    let mut client = Client::new(server.address, "a", 0);
+    assert_eq!(client.slots, 64);
     let export = export_of(&server);
     let parts = export.iter().skip(1).map(|part| Name::from(part.to_str().unwrap()));
-    let mut results = connection.compound(|w| {
-        let w = w.op(Operation::Sequence, &sequence).op(Operation::PutRootFh, &());
+    let results = client.call(|w| {
+        let w = w.op(Operation::PutRootFh, &());
         parts.fold(w, |w, part| w.op(Operation::Lookup, &part)).op(Operation::GetFh, &())
     });
     assert_eq!(results.status(), Status4::OK);
-    let ok: SequenceOk = results.ok(Operation::Sequence);
-    assert_eq!((ok.slot, ok.sequence), (0, 1));
-}
-
-/// Sends compounds to a server.
-struct Connection(TcpStream);
-
-impl Connection {
-    fn new(server: SocketAddr) -> Self {
-        let stream = TcpStream::connect(server).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        Self(stream)
-    }
-
-    fn compound(&mut self, operations: impl Operations) -> Results {
-        let mut message = Vec::new();
-        let at = record::begin(&mut message);
-        message.extend(encoded(1, (NFS, 4), 1, &compound(operations)));
-        record::finish(&mut message, at);
-        self.0.write_all(&message).unwrap();
-        let (mut assembler, mut bytes) = (record::Assembler::new(), [0; 4096]);
-        loop {
-            let read = self.0.read(&mut bytes).unwrap();
-            assert_ne!(read, 0, "the server hangs up");
-            if let Some(reply) = assembler.take(&mut &bytes[..read]).unwrap() {
-                return Results::new(reply);
-            }
-        }
-    }
 }
 
 #[test]

@@ -15,3 +15,4 @@ mod v3;
 mod v4;
 mod v4_delegations;
 mod v4_files;
+mod v4_on_sockets;
