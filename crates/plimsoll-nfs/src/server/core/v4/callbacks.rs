@@ -13,7 +13,10 @@ use crate::wire::v4::{
 };
 
 /// A connection of a client, over which the server can call it.
-pub struct BackChannel(pub(super) Box<dyn Fn(&[u8]) + Send + Sync>);
+pub struct BackChannel(pub(super) Box<SendMessage>);
+
+/// Sends a message.
+pub(super) type SendMessage = dyn Fn(&[u8]) + Send + Sync;
 
 impl BackChannel {
     /// `send` sends a message; record marking is its part. It is lost if the client is gone.

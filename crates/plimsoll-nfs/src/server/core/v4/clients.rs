@@ -25,6 +25,8 @@ const MESSAGE_BYTES_MAX: u32 = STREAM_DATA_BYTES_MAX + (64 << 10);
 const MESSAGE_BYTES_MIN: u32 = 1_024;
 /// Longest reply that a slot keeps on request.
 const CACHED_BYTES_MAX: u32 = 4_096;
+/// Clients at a time, some 1 KB each.
+const CLIENTS_MAX: usize = 65_536;
 /// Most operations of a compound.
 const OPERATIONS_MAX: u32 = 128;
 /// What the server calls itself, with its instance.
@@ -216,6 +218,9 @@ fn exchange_id(v4: &Nfs4, args: &ExchangeIdArgs<'_>, out: &mut Vec<u8>) -> Resul
             if let Some(id) = unconfirmed {
                 table.remove(id);
             }
+            if table.by_id.len() >= CLIENTS_MAX {
+                return Err(Status4::SERVERFAULT);
+            }
             (table.add(v4.boot.load(Ordering::Relaxed), args), 1)
         }
     };
@@ -260,7 +265,7 @@ fn create_session(
         .filter(|_| args.flags & session_flags::BACK_CHANNEL != 0)
         .map(|channel| CallbackSlot::new(args, channel));
     let flags = if callbacks.is_some() { session_flags::BACK_CHANNEL } else { 0 };
-    let session = v4.sessions.add(Arc::clone(&client), fore, callbacks);
+    let session = v4.sessions.add(Arc::clone(&client), fore, callbacks)?;
     let back = ChannelLimits { slots: 1, ..args.back };
     let (session, sequence) = (session.id, args.sequence);
     let ok = CreateSessionOk { session, sequence, flags, fore, back };

@@ -159,7 +159,7 @@ pub(super) fn open(
         _ => Delegation::Refused { why },
     };
     let Some(delegations) = &compound.v4().delegations else {
-        let state = client.open_files().open(object, owner, access);
+        let state = client.open_files().open(object, owner, access)?;
         return Ok((state, refused(why::NOT_SUPPORTED)));
     };
     compound.v4().settle(object, client.id, access)?;
@@ -169,7 +169,7 @@ pub(super) fn open(
     if !file.delegations.iter().all(|holder| holder.allows(client.id, access)) {
         return Err(Status4::DELAY);
     }
-    let state = client.open_files().open(object, owner, access);
+    let state = client.open_files().open(object, owner, access)?;
     match file.opens.iter_mut().find(|holder| holder.state.other == state.other) {
         Some(holder) => holder.access |= access,
         None => file.opens.push(Holder::new(state, access)),

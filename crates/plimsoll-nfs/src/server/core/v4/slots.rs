@@ -16,6 +16,8 @@ use crate::wire::v4::{
 
 /// Locks over which the sessions are spread, so that cores seldom contend for one.
 const SHARDS: usize = 16;
+/// Sessions of a shard; with 64 slots and what they keep 300 KB each, if they are used to the full.
+const SESSIONS_MAX: usize = 4_096;
 /// A reply of this length is kept although the client does not ask for it.
 const KEPT_BYTES: usize = 512;
 
@@ -51,7 +53,7 @@ impl Sessions {
         client: Arc<Client>,
         limits: ChannelLimits,
         callbacks: Option<CallbackSlot>,
-    ) -> Arc<Session> {
+    ) -> Result<Arc<Session>, Status4> {
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
         let mut id = [0; 16];
         id[..8].copy_from_slice(&client.id.to_be_bytes());
@@ -59,8 +61,12 @@ impl Sessions {
         let slots = (0..limits.slots).map(|_| Mutex::default()).collect();
         let (compounds, callbacks) = (AtomicU64::new(0), Mutex::new(callbacks));
         let session = Arc::new(Session { id, client, limits, slots, compounds, callbacks });
-        self.shard(number).write().insert(id, Arc::clone(&session));
-        session
+        let mut sessions = self.shard(number).write();
+        if sessions.len() >= SESSIONS_MAX {
+            return Err(Status4::NOSPC);
+        }
+        sessions.insert(id, Arc::clone(&session));
+        Ok(session)
     }
 
     pub(super) fn get(&self, id: SessionId) -> Result<Arc<Session>, Status4> {

@@ -11,6 +11,9 @@ pub(super) const INVALID: StateId = StateId { seqid: u32::MAX, other: [0; 12] };
 /// As [`StateId::ANONYMOUS`], past all locks. RFC 8881 §8.2.3
 const READ_BYPASS: StateId = StateId { seqid: u32::MAX, other: [0xff; 12] };
 
+/// Files that a client may have open, some 200 bytes each.
+const OPEN_FILES_MAX: usize = 1 << 20;
+
 /// Open files of one client.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
@@ -41,7 +44,15 @@ impl OpenFiles {
     }
 
     /// OPEN; a file that the owner has open already gets a newer stateid.
-    pub(super) fn open(&mut self, object: Object, owner: &[u8], access: u32) -> StateId {
+    pub(super) fn open(
+        &mut self,
+        object: Object,
+        owner: &[u8],
+        access: u32,
+    ) -> Result<StateId, Status4> {
+        if self.by_number.len() >= OPEN_FILES_MAX {
+            return Err(Status4::NOSPC);
+        }
         let owner: Arc<[u8]> = owner.into();
         let key = (object, Arc::clone(&owner));
         let new_number = || next_number(&mut self.last_number);
@@ -51,7 +62,7 @@ impl OpenFiles {
         state.access |= access;
         state.seqid = state.seqid.checked_add(1).unwrap_or(1);
         let seqid = state.seqid;
-        self.stateid(number, seqid)
+        Ok(self.stateid(number, seqid))
     }
 
     /// CLOSE.
