@@ -3,7 +3,7 @@
 use plimsoll_nfs::wire::record::{Assembler, RecordTooLong};
 use plimsoll_nfs::wire::rpc::{Call, ReplyHead, ReplyOutcome};
 use plimsoll_nfs::wire::xdr::{Decode, Encode, XdrIn};
-use plimsoll_nfs::wire::{Path, mount, portmap, v2, v3};
+use plimsoll_nfs::wire::{Name, Path, mount, portmap, v2, v3, v4};
 
 /// A procedure, with the checks of its arguments and its result.
 struct Line {
@@ -11,6 +11,15 @@ struct Line {
     procedure: u32,
     request: fn(&[u8]),
     reply: fn(&[u8]),
+}
+
+/// An operation of NFSv4.1 or of its callbacks, with the checks of its arguments and of what it
+/// answers. They return the bytes that are left.
+struct Operation {
+    program: u32,
+    number: u32,
+    arguments: fn(&[u8]) -> Option<&[u8]>,
+    ok: fn(&[u8]) -> Option<&[u8]>,
 }
 
 /// An accepted message is encoded again to the same length, and must round-trip.
@@ -44,11 +53,79 @@ macro_rules! table {
 
 crate::every_procedure!(table);
 
+/// An accepted part of a compound must round-trip. Its length may change: a bitmap may have words
+/// that are 0, and what is not kept of a list is not written.
+macro_rules! decode_part {
+    ($type:ty) => {
+        |bytes| {
+            let _ = <$type>::decode(&mut XdrIn::tolerant(bytes));
+            let mut input = XdrIn::new(bytes);
+            let message = <$type>::decode(&mut input).ok()?;
+            let mut again = Vec::new();
+            message.encode(&mut again);
+            let mut read = XdrIn::new(&again);
+            assert_eq!(<$type>::decode(&mut read), Ok(message));
+            assert_eq!(read.finish(), Ok(()));
+            assert_eq!(<$type>::decode(&mut XdrIn::tolerant(bytes)), Ok(message));
+            Some(input.rest())
+        }
+    };
+}
+
+macro_rules! operations {
+    ($( $list:ident $operation:ident: $args:ty, $ok:ty; )*) => {
+        const OPERATIONS: &[Operation] = &[ $( Operation {
+            program: operations!(@program $list),
+            number: v4::$list::$operation.number(),
+            arguments: decode_part!($args),
+            ok: decode_part!($ok),
+        }, )* ];
+    };
+    (@program Operation) => { v4::PROGRAM };
+    (@program CallbackOperation) => { v4::CALLBACK_PROGRAM };
+}
+
+crate::every_operation!(operations);
+
+fn operation(program: u32, number: u32) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|line| (line.program, line.number) == (program, number))
+}
+
+/// Reads the operations of a compound up to the first that is none.
+fn compound(program: u32, bytes: &[u8]) -> Option<()> {
+    let mut input = XdrIn::new(bytes);
+    let operations = match program {
+        v4::PROGRAM => v4::CompoundHead::decode(&mut input).ok()?.operations,
+        _ => v4::CallbackHead::decode(&mut input).ok()?.operations,
+    };
+    for _ in 0..operations {
+        let line = operation(program, input.u32().ok()?)?;
+        input = XdrIn::new((line.arguments)(input.rest())?);
+    }
+    Some(())
+}
+
+/// Reads the results of a compound up to the first that failed or is none.
+fn compound_reply(bytes: &[u8]) -> Option<()> {
+    let mut reply = v4::CompoundReply::read(XdrIn::tolerant(bytes)).ok()?;
+    for _ in 0..reply.results {
+        let number = XdrIn::new(reply.input.rest()).u32().ok()?;
+        let line = operation(v4::PROGRAM, number)?;
+        let status = reply.next(v4::Operation::from_number(number)?).ok()?;
+        if status != v4::Status4::OK {
+            return None;
+        }
+        reply.input = XdrIn::tolerant((line.ok)(reply.input.rest())?);
+    }
+    Some(())
+}
+
 /// The bytes of a hostile client. The first byte chooses a procedure, the second the length of the
 /// pieces; the rest is its arguments, and a stream of calls too.
 pub fn nfs_request(data: &[u8]) {
     let [choice, piece, input @ ..] = data else { return };
     (TABLE[usize::from(*choice) % TABLE.len()].request)(input);
+    let _ = (OPERATIONS[usize::from(*choice) % OPERATIONS.len()].arguments)(input);
     records(input, *piece, |record| {
         let mut rest = XdrIn::new(record);
         let Ok(call) = Call::decode(&mut rest) else { return };
@@ -59,6 +136,9 @@ pub fn nfs_request(data: &[u8]) {
         let is_called =
             |line: &&Line| (line.program, line.procedure) == (call.program, call.procedure);
         TABLE.iter().filter(is_called).for_each(|line| (line.request)(rest.rest()));
+        if call.version == v4::VERSION || call.program == v4::CALLBACK_PROGRAM {
+            let _ = compound(call.program, rest.rest());
+        }
     });
 }
 
@@ -67,6 +147,7 @@ pub fn nfs_reply(data: &[u8]) {
     let [choice, piece, input @ ..] = data else { return };
     let reply = TABLE[usize::from(*choice) % TABLE.len()].reply;
     reply(input);
+    let _ = (OPERATIONS[usize::from(*choice) % OPERATIONS.len()].ok)(input);
     records(input, *piece, |record| {
         let mut rest = XdrIn::new(record);
         let Ok(head) = ReplyHead::decode(&mut rest) else { return };
@@ -75,6 +156,7 @@ pub fn nfs_reply(data: &[u8]) {
         assert_eq!(ReplyHead::decode(&mut XdrIn::new(&again)), Ok(head));
         if head.outcome == ReplyOutcome::Success {
             reply(rest.rest());
+            let _ = compound_reply(rest.rest());
         }
     });
 }

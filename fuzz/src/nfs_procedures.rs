@@ -1,4 +1,4 @@
-//! Every procedure of NFS, MOUNT and the portmapper.
+//! Every procedure of NFS, MOUNT and the portmapper, and every operation of NFSv4.1.
 
 /// Passes the procedures, with the types of their arguments and results, to a macro. The tests of
 /// `plimsoll-nfs` use the table too.
@@ -59,6 +59,46 @@ macro_rules! every_procedure {
             v3 FsInfo: v3::Handle, v3::FsInfoRes;
             v3 PathConf: v3::Handle, v3::PathConfRes;
             v3 Commit: v3::CommitArgs, v3::CommitRes;
+        }
+    };
+}
+
+/// Passes the operations of NFSv4.1 and of its callbacks, with the types of their arguments and of
+/// what they answer when they succeed, to a macro. The tests of `plimsoll-nfs` use the table too.
+#[macro_export]
+macro_rules! every_operation {
+    ($take:ident) => {
+        $take! {
+            Operation Access: u32, v4::AccessOk4;
+            Operation Close: v4::CloseArgs, v4::StateId;
+            Operation Commit: v4::CommitArgs4, v4::Verifier;
+            Operation Create: v4::CreateArgs4, v4::CreateOk4;
+            Operation DelegReturn: v4::StateId, ();
+            Operation GetAttr: v4::Bitmap, v4::Attributes4;
+            Operation GetFh: (), v4::Handle4;
+            Operation Lookup: Name, ();
+            Operation Open: v4::OpenArgs, v4::OpenOk;
+            Operation PutFh: v4::Handle4, ();
+            Operation PutRootFh: (), ();
+            Operation Read: v4::ReadArgs4, v4::ReadOk4;
+            Operation ReadDir: v4::ReadDirArgs4, v4::ReadDirOk4;
+            Operation ReadLink: (), Path;
+            Operation Remove: Name, v4::ChangeInfo;
+            Operation Rename: v4::RenameArgs4, v4::RenameOk4;
+            Operation RestoreFh: (), ();
+            Operation SaveFh: (), ();
+            Operation SetAttr: v4::SetAttrArgs4, v4::Bitmap;
+            Operation Write: v4::WriteArgs4, v4::WriteOk4;
+            Operation BindConnToSession: v4::BindConnection, v4::BindConnection;
+            Operation ExchangeId: v4::ExchangeIdArgs, v4::ExchangeIdOk;
+            Operation CreateSession: v4::CreateSessionArgs, v4::CreateSessionOk;
+            Operation DestroySession: v4::SessionId, ();
+            Operation Sequence: v4::SequenceArgs, v4::SequenceOk;
+            Operation DestroyClientId: u64, ();
+            Operation ReclaimComplete: bool, ();
+            Operation Illegal: (), ();
+            CallbackOperation Recall: v4::CbRecallArgs, ();
+            CallbackOperation Sequence: v4::CbSequenceArgs, v4::CbSequenceOk;
         }
     };
 }

@@ -194,6 +194,19 @@ fn nfs_begin() -> impl Strategy<Value = Vec<u32>> {
             0,
             0
         ]),
+        // Compounds of NFSv4.1 and of its callbacks, with SEQUENCE in front; then their replies.
+        (100u32..250).prop_map(move |n| {
+            let head = [last | n, 7, 0, 2, 100_003, 4, 1, 0, 0, 0, 0, 0, 1, 9];
+            [&head[..], &[53, 0, 0, 0, 0, 1, 0, 0, 0]].concat()
+        }),
+        (100u32..250).prop_map(move |n| {
+            let head = [last | n, 7, 0, 2, 0x4000_0000, 1, 1, 0, 0, 0, 0, 0, 1, 0, 9];
+            [&head[..], &[11, 0, 0, 0, 0, 1, 0, 0, 0, 0]].concat()
+        }),
+        (80u32..250).prop_map(move |n| {
+            let head = [last | n, 7, 1, 0, 0, 0, 0, 0, 0, 9];
+            [&head[..], &[53, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]].concat()
+        }),
         (0u32..64).prop_map(|n| vec![n]),
         Just(Vec::new()),
     ]

@@ -9,7 +9,7 @@ use crate::wire::xdr::{Decode, Encode, List, U32List, XdrIn};
 use crate::wire::{Path, portmap, record};
 
 /// Bytes from hexadecimal digits and spaces; what follows a `;` in a line is a comment.
-fn hex(text: &str) -> Vec<u8> {
+pub(super) fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text
         .lines()
         .flat_map(|line| line.split(';').next())

@@ -1,6 +1,7 @@
 //! Every message encoded and decoded, whole and cut off.
 
 mod golden;
+mod golden4;
 mod oracle;
 #[macro_use]
 mod sample;
@@ -9,7 +10,7 @@ mod sample4;
 use proptest::prelude::*;
 
 use super::xdr::{Decode, Encode, XdrError, XdrIn};
-use super::{Path, mount, portmap, rpc, v2, v3};
+use super::{Name, Path, mount, portmap, rpc, v2, v3, v4};
 
 pub(super) use sample::{Draw, Sample};
 
@@ -64,6 +65,41 @@ macro_rules! check_all {
 
 plimsoll_fuzz::every_procedure!(check_all);
 
+macro_rules! check_operations {
+    ($( $list:ident $operation:ident: $args:ty, $ok:ty; )*) => {
+        fn check_operations(drawn: &[u8]) -> Result<(), TestCaseError> {
+            $(
+                check_message!($args, drawn);
+                check_message!($ok, drawn);
+            )*
+            check_message!(v4::CompoundHead<'_>, drawn);
+            Ok(())
+        }
+
+        /// Decodes `bytes` as every operation, and walks through them as compounds.
+        fn decode_operations(bytes: &[u8]) {
+            $(
+                let _ = <$args>::decode(&mut XdrIn::new(bytes));
+                let _ = <$args>::decode(&mut XdrIn::tolerant(bytes));
+                let _ = <$ok>::decode(&mut XdrIn::new(bytes));
+                let _ = <$ok>::decode(&mut XdrIn::tolerant(bytes));
+            )*
+            let _ = v4::RawAttributes::decode(&mut XdrIn::new(bytes));
+            let _ = v4::CompoundHead::decode(&mut XdrIn::new(bytes));
+            let _ = v4::CallbackHead::decode(&mut XdrIn::new(bytes));
+            let Ok(mut reply) = v4::CompoundReply::read(XdrIn::tolerant(bytes)) else { return };
+            for operation in v4::Operation::ALL {
+                let _ = reply.next(*operation);
+            }
+        }
+
+        const OPERATIONS: &[(&str, u32)] =
+            &[ $( (stringify!($list), v4::$list::$operation.number()), )* ];
+    };
+}
+
+plimsoll_fuzz::every_operation!(check_operations);
+
 #[test]
 fn the_table_of_procedures_is_complete() {
     let numbers = |program: &str| {
@@ -78,6 +114,10 @@ fn the_table_of_procedures_is_complete() {
     assert_eq!(numbers("v3"), Vec::from_iter(0..22));
     assert_eq!(v2::Procedure::ALL.len(), 18);
     assert_eq!(v3::Procedure::ALL.len(), 22);
+    let operations = v4::Operation::ALL.iter().map(|one| ("Operation", one.number()));
+    let callbacks = [v4::CallbackOperation::Recall, v4::CallbackOperation::Sequence];
+    let callbacks = callbacks.map(|one| ("CallbackOperation", one.number()));
+    assert!(OPERATIONS.iter().copied().eq(operations.chain(callbacks)));
 }
 
 proptest! {
@@ -86,6 +126,7 @@ proptest! {
     #[test]
     fn every_message_reads_back_as_written(drawn in prop::collection::vec(any::<u8>(), 1..600)) {
         check_all(&drawn)?;
+        check_operations(&drawn)?;
     }
 
     #[test]
@@ -160,6 +201,7 @@ proptest! {
         let mut bytes: Vec<u8> = numbers.iter().flat_map(|word| word.to_be_bytes()).collect();
         bytes.truncate(bytes.len().saturating_sub(odd));
         decode_all(&bytes);
+        decode_operations(&bytes);
         let _ = rpc::ReplyHead::decode(&mut XdrIn::new(&bytes));
         let _ = rpc::Call::decode(&mut XdrIn::new(&bytes));
         let _ = rpc::AuthSys::decode(&mut XdrIn::new(&bytes));
@@ -179,10 +221,15 @@ fn a_length_beyond_the_limit_is_refused_whatever_follows() {
         check::<&[u8]>(&bytes, 1_048_576);
         check::<v2::Data2<'_>>(&bytes, 8192);
         check::<v3::Handle<'_>>(&bytes, 64);
-        check::<super::Name<'_>>(&bytes, 1024);
+        check::<Name<'_>>(&bytes, 1024);
         check::<Path<'_>>(&bytes, 1024);
         check::<super::xdr::U32List<'_, 16>>(&bytes, 16);
         check::<mount::Flavors<'_>>(&bytes, 64);
+        check::<v4::Handle4<'_>>(&bytes, 128);
+        check::<v4::Opaque<'_, 1024>>(&bytes, 1024);
+        check::<v4::Bitmap>(&bytes, 8);
+        check::<v4::CompoundHead<'_>>(&bytes, 1024);
+        check::<v4::CallbackSecurity<'_>>(&bytes, 8);
     }
 }
 

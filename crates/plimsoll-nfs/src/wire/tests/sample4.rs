@@ -6,7 +6,7 @@ use crate::wire::v4::*;
 sample! {
     Bitmap: draw => {
         let word: u32 = Sample::sample(draw);
-        Self::of(&[word % 32, 32 + word / 32 % 32])
+        Self::from_numbers(&[word % 96, word / 96 % 96, word / 96 / 96 % 96])
     };
     Attributes4<'a>: draw => Attributes4::sample_values(draw);
     OpenHow<'a>: draw => match draw.byte() % 3 {
@@ -28,11 +28,19 @@ sample! {
     CreateKind<'a>: draw => match draw.byte() % 3 {
         0 => Self::Directory,
         1 => Self::Link(Sample::sample(draw)),
-        _ => Self::Other(FileKind4::Fifo),
+        _ => match FileKind4::sample(draw) {
+            FileKind4::Directory | FileKind4::Symlink => Self::Directory,
+            other => Self::Other(other),
+        },
     };
     CallbackSecurity<'a>: draw => match draw.byte() % 2 {
         0 => Self::None,
         _ => Self::System(Sample::sample(draw)),
+    };
+    CompoundHead<'a>: draw => CompoundHead {
+        tag: Sample::sample(draw),
+        minor_version: Sample::sample(draw),
+        operations: Sample::sample(draw),
     };
     NoProtection: _draw => Self;
     ReferringCalls: _draw => Self(0);

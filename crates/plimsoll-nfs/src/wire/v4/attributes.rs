@@ -5,27 +5,27 @@ use super::{Handle4, Status4};
 use crate::wire::v3::TimeSpec3;
 use crate::wire::xdr::{Decode, Encode, Name, XdrError, XdrIn, encode_opaque};
 
-/// Words of a bitmap that are kept; the attributes of today are in the first three.
-const WORDS: usize = 3;
-/// Most words of a bitmap on the wire.
-const WORDS_MAX: u32 = 8;
+/// Numbers of a bitmap that are kept; the attributes of today are in the first three.
+const LENGTH: usize = 3;
+/// Most numbers of a bitmap on the wire.
+const LENGTH_MAX: u32 = 8;
 /// Longest values of a list of attributes.
 const VALUES_BYTES_MAX: u32 = 64 * 1_024;
 
-/// A set of attributes. RFC 8881 §3.3.7 `bitmap4`
+/// A set of attributes. RFC 8881 §3.2 `bitmap4`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Bitmap([u32; WORDS]);
+pub struct Bitmap([u32; LENGTH]);
 
 impl Bitmap {
-    /// These attributes.
-    pub const fn of(attributes: &[u32]) -> Self {
-        let mut words = [0; WORDS];
+    /// The attributes of these numbers.
+    pub const fn from_numbers(attributes: &[u32]) -> Self {
+        let mut bits = [0; LENGTH];
         let mut at = 0;
         while at < attributes.len() {
-            words[(attributes[at] / 32) as usize] |= 1 << (attributes[at] % 32);
+            bits[(attributes[at] / 32) as usize] |= 1 << (attributes[at] % 32);
             at += 1;
         }
-        Self(words)
+        Self(bits)
     }
 
     /// The attribute is in the set.
@@ -56,28 +56,28 @@ impl Bitmap {
 impl Encode for Bitmap {
     #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
-        let words = WORDS - self.0.iter().rev().take_while(|word| **word == 0).count();
-        (words as u32).encode(out);
-        self.0[..words].iter().for_each(|word| word.encode(out));
+        let length = LENGTH - self.0.iter().rev().take_while(|word| **word == 0).count();
+        (length as u32).encode(out);
+        self.0[..length].iter().for_each(|word| word.encode(out));
     }
 }
 
 impl<'a> Decode<'a> for Bitmap {
-    /// Attributes beyond the words that are kept are left out.
+    /// Attributes beyond the numbers that are kept are left out.
     #[inline]
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
         let count = input.u32()?;
-        if count > WORDS_MAX {
-            return Err(XdrError::TooLong { bytes: count, max: WORDS_MAX });
+        if count > LENGTH_MAX {
+            return Err(XdrError::TooLong { bytes: count, max: LENGTH_MAX });
         }
-        let mut words = [0; WORDS];
+        let mut bits = [0; LENGTH];
         for at in 0..count as usize {
-            let word = input.u32()?;
-            if let Some(kept) = words.get_mut(at) {
-                *kept = word;
+            let number = input.u32()?;
+            if let Some(kept) = bits.get_mut(at) {
+                *kept = number;
             }
         }
-        Ok(Self(words))
+        Ok(Self(bits))
     }
 }
 
@@ -114,7 +114,7 @@ xdr_struct! {
         nanoseconds: u32,
     }
 
-    /// Two numbers: of a device, or of a file system.
+    /// Number of a device. RFC 8881 §3.3.4 `specdata4`
     pub struct Pair32 {
         /// The first.
         major: u32,
@@ -137,7 +137,7 @@ impl From<TimeSpec3> for Time4 {
     }
 }
 
-/// Numbers of attributes. RFC 8881 §5.6
+/// Numbers of attributes. RFC 8881 §5.6, §5.7
 pub mod attribute {
     use super::Bitmap;
 
@@ -207,20 +207,38 @@ pub mod attribute {
     }
 
     /// What the Linux client asks of a file, as far as the server has it.
-    pub const OF_FILES: Bitmap = Bitmap::of(&[
-        KIND, CHANGE, SIZE, FSID, FILE_ID, MODE, LINKS, OWNER, OWNER_GROUP, RAW_DEVICE, SPACE_USED,
-        TIME_ACCESS, TIME_METADATA, TIME_MODIFY, MOUNTED_ON_FILE_ID,
+    pub const OF_FILES: Bitmap = Bitmap::from_numbers(&[
+        KIND,
+        CHANGE,
+        SIZE,
+        FSID,
+        FILE_ID,
+        MODE,
+        LINKS,
+        OWNER,
+        OWNER_GROUP,
+        RAW_DEVICE,
+        SPACE_USED,
+        TIME_ACCESS,
+        TIME_METADATA,
+        TIME_MODIFY,
+        MOUNTED_ON_FILE_ID,
     ]);
     /// What FSSTAT is in NFSv3.
-    pub const OF_SPACE: Bitmap = Bitmap::of(&[
-        FILES_AVAILABLE, FILES_FREE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_FREE, SPACE_TOTAL,
+    pub const OF_SPACE: Bitmap = Bitmap::from_numbers(&[
+        FILES_AVAILABLE,
+        FILES_FREE,
+        FILES_TOTAL,
+        SPACE_AVAILABLE,
+        SPACE_FREE,
+        SPACE_TOTAL,
     ]);
     /// What is asked of the root of an export, once.
     pub const OF_EXPORT: Bitmap =
-        Bitmap::of(&[SUPPORTED, KIND, FH_EXPIRE_TYPE, LEASE_TIME, READ_MAX, WRITE_MAX]);
+        Bitmap::from_numbers(&[SUPPORTED, KIND, FH_EXPIRE_TYPE, LEASE_TIME, READ_MAX, WRITE_MAX]);
 }
 
-/// Values of attributes as they came: `fattr4`. RFC 8881 §3.3.8
+/// Values of attributes as they came: `fattr4`. RFC 8881 §3.3.7
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawAttributes<'a> {
     /// Which.
@@ -254,7 +272,7 @@ macro_rules! attribute_values {
         }
 
         impl<'a> Attributes4<'a> {
-            const KNOWN: Bitmap = Bitmap::of(&[$( attribute::$number, )*]);
+            const KNOWN: Bitmap = Bitmap::from_numbers(&[$( attribute::$number, )*]);
 
             /// Those of a set; the others left out.
             #[must_use]
@@ -263,7 +281,7 @@ macro_rules! attribute_values {
                 self
             }
 
-            /// Which are there.
+            /// Which of them are there.
             pub fn mask(&self) -> Bitmap {
                 let mut mask = Bitmap::default();
                 $( if self.$field.is_some() { mask.add(attribute::$number); } )*
@@ -365,13 +383,17 @@ impl Encode for Attributes4<'_> {
 }
 
 impl<'a> Decode<'a> for Attributes4<'a> {
-    /// An attribute that is unknown here cannot be skipped, and is an error.
+    /// An attribute that is unknown here cannot be skipped, and is an error. So are bytes behind the
+    /// last value.
     #[inline]
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
         let RawAttributes { mask, values } = RawAttributes::decode(input)?;
         if mask.and(Self::KNOWN) != mask {
             return Err(XdrError::Value { what: "the attributes that were asked for", value: 0 });
         }
-        input.within(values, |input| Self::decode_values(mask, input))
+        input.within(values, |input| {
+            let attributes = Self::decode_values(mask, input)?;
+            input.finish().map(|()| attributes)
+        })
     }
 }

@@ -95,9 +95,7 @@ impl Encode for ReferringCalls {
 impl<'a> Decode<'a> for ReferringCalls {
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
         let count = |input: &mut XdrIn<'a>| match input.u32()? {
-            bytes if bytes > REFERRING_MAX => {
-                Err(XdrError::TooLong { bytes, max: REFERRING_MAX })
-            }
+            bytes if bytes > REFERRING_MAX => Err(XdrError::TooLong { bytes, max: REFERRING_MAX }),
             count => Ok(count),
         };
         let mut calls = 0;

@@ -10,8 +10,13 @@ pub enum CreateKind<'a> {
     Directory,
     /// A symbolic link with this text.
     Link(Path<'a>),
-    /// Anything else without data of its own here.
+    /// Anything else. The number of a device is not kept; 0, 0 is written.
     Other(FileKind4),
+}
+
+/// Has the number of a device behind its kind.
+const fn is_device(kind: FileKind4) -> bool {
+    matches!(kind, FileKind4::BlockDevice | FileKind4::CharacterDevice)
 }
 
 impl Encode for CreateKind<'_> {
@@ -22,7 +27,12 @@ impl Encode for CreateKind<'_> {
                 FileKind4::Symlink.encode(out);
                 text.encode(out);
             }
-            Self::Other(kind) => kind.encode(out),
+            Self::Other(kind) => {
+                kind.encode(out);
+                if is_device(*kind) {
+                    0_u64.encode(out);
+                }
+            }
         }
     }
 }
@@ -32,11 +42,12 @@ impl<'a> Decode<'a> for CreateKind<'a> {
         match FileKind4::decode(input)? {
             FileKind4::Directory => Ok(Self::Directory),
             FileKind4::Symlink => Path::decode(input).map(Self::Link),
-            device @ (FileKind4::BlockDevice | FileKind4::CharacterDevice) => {
-                input.u64()?;
-                Ok(Self::Other(device))
+            other => {
+                if is_device(other) {
+                    input.u64()?;
+                }
+                Ok(Self::Other(other))
             }
-            other => Ok(Self::Other(other)),
         }
     }
 }

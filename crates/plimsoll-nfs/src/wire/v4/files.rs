@@ -23,7 +23,7 @@ pub mod share {
 }
 
 xdr_struct! {
-    /// A directory's `change` before and after. RFC 8881 §3.3.5 `change_info4`
+    /// A directory's `change` before and after. RFC 8881 §3.3.8 `change_info4`
     pub struct ChangeInfo {
         /// Nothing else changed it in between.
         atomic: bool,
@@ -271,8 +271,8 @@ pub enum Delegation<'a> {
 }
 
 impl Delegation<'_> {
-    /// Why the server will not say later whether it could delegate: WND4_CONTENTION and
-    /// WND4_RESOURCE come with a promise. RFC 8881 §18.16
+    /// Reasons that come with a boolean, whether the server will tell when it can delegate:
+    /// WND4_CONTENTION and WND4_RESOURCE. It is not kept. RFC 8881 §18.16 `open_none_delegation4`
     const WITH_PROMISE: [u32; 2] = [1, 2];
 }
 
@@ -316,4 +316,3 @@ impl<'a> Decode<'a> for Delegation<'a> {
         }
     }
 }
-

@@ -121,6 +121,7 @@ statuses! {
         SHARE_DENIED = 10_015 "NFS4ERR_SHARE_DENIED",
         WRONGSEC = 10_016 "NFS4ERR_WRONGSEC",
         CLID_INUSE = 10_017 "NFS4ERR_CLID_INUSE",
+        RESOURCE = 10_018 "NFS4ERR_RESOURCE",
         MOVED = 10_019 "NFS4ERR_MOVED",
         NOFILEHANDLE = 10_020 "NFS4ERR_NOFILEHANDLE",
         MINOR_VERS_MISMATCH = 10_021 "NFS4ERR_MINOR_VERS_MISMATCH",
@@ -135,6 +136,7 @@ statuses! {
         ATTRNOTSUPP = 10_032 "NFS4ERR_ATTRNOTSUPP",
         NO_GRACE = 10_033 "NFS4ERR_NO_GRACE",
         RECLAIM_BAD = 10_034 "NFS4ERR_RECLAIM_BAD",
+        RECLAIM_CONFLICT = 10_035 "NFS4ERR_RECLAIM_CONFLICT",
         BADXDR = 10_036 "NFS4ERR_BADXDR",
         OPENMODE = 10_038 "NFS4ERR_OPENMODE",
         BADOWNER = 10_039 "NFS4ERR_BADOWNER",
@@ -190,7 +192,7 @@ impl<'a, const MAX: u32> Decode<'a> for Opaque<'a, MAX> {
 /// Name of an object at its server. RFC 8881 §4
 pub type Handle4<'a> = Opaque<'a, HANDLE_BYTES_MAX>;
 
-/// Name of a session. RFC 8881 §2.10.3.3
+/// Name of a session. RFC 8881 §3.2 `sessionid4`
 pub type SessionId = [u8; 16];
 
 /// Changes with each run of a server, or of a client. RFC 8881 §3.2 `verifier4`
@@ -203,6 +205,13 @@ xdr_struct! {
         seqid: u32,
         /// Which state.
         other: [u8; 12],
+    }
+}
+
+/// [`StateId::ANONYMOUS`].
+impl Default for StateId {
+    fn default() -> Self {
+        Self::ANONYMOUS
     }
 }
 

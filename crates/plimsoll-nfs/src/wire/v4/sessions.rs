@@ -44,7 +44,7 @@ pub mod direction {
 }
 
 xdr_struct! {
-    /// Which program calls. RFC 8881 §3.3.14 `nfs_impl_id4`
+    /// Which program calls. RFC 8881 §3.3.21 `nfs_impl_id4`
     pub struct ImplementationId<'a> {
         /// Domain of its makers.
         domain: Opaque<'a, OPAQUE_BYTES_MAX>,

@@ -278,7 +278,7 @@ impl Client4<'_> {
 
     /// Size and change of an object.
     pub fn size_and_change(&self, object: &[u8]) -> (u64, u64) {
-        let requested = Bitmap::of(&[attribute::SIZE, attribute::CHANGE]);
+        let requested = Bitmap::from_numbers(&[attribute::SIZE, attribute::CHANGE]);
         let mut results = self.call(|w| {
             w.op(Operation::PutFh, &Opaque::<128>(object)).op(Operation::GetAttr, &requested)
         });

@@ -285,7 +285,8 @@ fn listing(client: &Client4<'_>, directory: &[u8], bytes_max: u32) -> Vec<String
     let put = handle(directory);
     let (mut cookie, mut verifier, mut names) = (0, [0; 8], Vec::new());
     loop {
-        let attributes = Bitmap::of(&[attribute::FILE_ID, attribute::KIND, attribute::FILEHANDLE]);
+        let attributes =
+            Bitmap::from_numbers(&[attribute::FILE_ID, attribute::KIND, attribute::FILEHANDLE]);
         let args = ReadDirArgs4 { cookie, verifier, dir_bytes: 0, bytes_max, attributes };
         let mut results =
             client.call(|w| w.op(Operation::PutFh, &put).op(Operation::ReadDir, &args));

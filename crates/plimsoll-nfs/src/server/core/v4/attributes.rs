@@ -17,10 +17,14 @@ use crate::wire::{Encode as _, Name};
 const SUPPORTED: Bitmap = attribute::OF_FILES
     .or(attribute::OF_SPACE)
     .or(attribute::OF_EXPORT)
-    .or(Bitmap::of(&[attribute::RDATTR_ERROR, attribute::FILEHANDLE]));
+    .or(Bitmap::from_numbers(&[attribute::RDATTR_ERROR, attribute::FILEHANDLE]));
 /// Those that can be set.
-const SETTABLE: Bitmap =
-    Bitmap::of(&[attribute::SIZE, attribute::MODE, attribute::OWNER, attribute::OWNER_GROUP]);
+const SETTABLE: Bitmap = Bitmap::from_numbers(&[
+    attribute::SIZE,
+    attribute::MODE,
+    attribute::OWNER,
+    attribute::OWNER_GROUP,
+]);
 /// Accesses that the server evaluates: all of NFSv3.
 const ACCESS_SUPPORTED: u32 = 0x3f;
 
