@@ -1,4 +1,4 @@
-//! `managed:ganesha`: NFS-Ganesha with its VFS back end, NFSv3 over TCP and UDP.
+//! `managed:ganesha`: NFS-Ganesha with its VFS back end, NFSv3 over TCP and UDP, and 4.1 over TCP.
 //!
 //! Ganesha refuses to start without a portmapper, and registers itself there. A server that lives
 //! for a minute must not register with the host's portmapper, and two servers must not compete for
@@ -194,6 +194,7 @@ fn exportable(root: &Path) -> Result<String, ServerError> {
     }
 }
 
+/// The export has the same path in all versions, so that one URL is that of each.
 fn configuration(ports: Ports, scratch: &Scratch) -> String {
     let Scratch { root, export, .. } = scratch;
     let root = root.display();
@@ -202,22 +203,28 @@ fn configuration(ports: Ports, scratch: &Scratch) -> String {
     NFS_Port = {nfs};
     MNT_Port = {mount};
     Bind_addr = {ip};
-    Protocols = 3;
+    Protocols = 3, 4;
     Enable_UDP = true;
     Enable_NLM = false;
     Enable_RQUOTA = false;
     mount_path_pseudo = false;
 }}
-NFSv4 {{ Graceless = true; RecoveryRoot = \"{root}/recovery\"; }}
+NFSv4 {{
+    Graceless = true;
+    RecoveryRoot = \"{root}/recovery\";
+    Minor_Versions = 1;
+    Only_Numeric_Owners = true;
+    Slot_Table_Size = 64;
+}}
 NFS_KRB5 {{ Active_krb5 = false; }}
 EXPORT_DEFAULTS {{
     SecType = none, sys;
     Squash = No_Root_Squash;
-    Protocols = 3;
+    Protocols = 3, 4;
     Transports = UDP, TCP;
     Access_Type = RW;
 }}
-EXPORT {{ Export_Id = 77; Path = \"{export}\"; Pseudo = /export; FSAL {{ Name = VFS; }} }}
+EXPORT {{ Export_Id = 77; Path = \"{export}\"; Pseudo = \"{export}\"; FSAL {{ Name = VFS; }} }}
 ",
         nfs = ports.nfs.port(),
         ip = ports.nfs.ip(),

@@ -21,7 +21,8 @@ use self::delayed::DelayedReplies;
 use self::store::Store;
 
 pub use self::core::{
-    Answered, Counts, EXPORT, FewerSlots, Link, Nfs4, Nfs4Config, NfsCore, Peer, Registered,
+    Answered, BackChannel, Counts, EXPORT, FewerSlots, Link, Nfs4, Nfs4Config, NfsCore, Peer,
+    Registered,
 };
 
 /// The number that version 4.1 goes by in calls.

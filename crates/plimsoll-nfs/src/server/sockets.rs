@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 
 use super::delayed::{DelayedReplies, Recipient, lock};
-use super::{Answered, Link, NfsCore, Peer};
+use super::{Answered, BackChannel, Link, NfsCore, Peer};
 use crate::wire::record::{self, Assembler};
 
 /// Connections served at a time; more are closed at once. Each may hold one record and some
@@ -97,6 +97,7 @@ fn next_connection(listener: &TcpListener) -> Option<(TcpStream, IpAddr)> {
 
 /// Serves one connection to its end.
 fn answer_all(core: &NfsCore, peer: &Peer, mut stream: TcpStream) {
+    let Some((writing, back)) = writer(&stream) else { return };
     let mut received = vec![0; READ_BYTES];
     let mut assembler = Assembler::new();
     let mut replies = Vec::new();
@@ -105,16 +106,16 @@ fn answer_all(core: &NfsCore, peer: &Peer, mut stream: TcpStream) {
         let mut rest = &received[..bytes];
         loop {
             match assembler.take(&mut rest) {
-                Ok(Some(record)) => answer(core, peer, record, &mut replies),
+                Ok(Some(record)) => answer((core, peer, &back), record, &mut replies),
                 Ok(None) => break,
                 // The start of the next record is lost.
                 Err(_) => return,
             }
-            if replies.len() >= REPLIES_BYTES && !send(&mut stream, &mut replies) {
+            if replies.len() >= REPLIES_BYTES && !send(&mut lock(&writing), &mut replies) {
                 return;
             }
         }
-        if !send(&mut stream, &mut replies) {
+        if !send(&mut lock(&writing), &mut replies) {
             return;
         }
     }
@@ -134,8 +135,7 @@ fn read(stream: &mut TcpStream, into: &mut [u8]) -> Option<usize> {
 
 /// Serves one connection to its end, with replies that wait for their instants.
 fn answer_in_time(core: &NfsCore, peer: &Peer, mut stream: TcpStream, delayed: &DelayedReplies) {
-    let Ok(writing) = stream.try_clone() else { return };
-    let writing = Arc::new(Mutex::new(writing));
+    let Some((writing, back)) = writer(&stream) else { return };
     let mut received = vec![0; READ_BYTES];
     let mut assembler = Assembler::new();
     loop {
@@ -149,7 +149,7 @@ fn answer_in_time(core: &NfsCore, peer: &Peer, mut stream: TcpStream, delayed: &
             };
             let passage = delayed.arrive(record);
             let mut reply = Vec::new();
-            answer(core, peer, record, &mut reply);
+            answer((core, peer, &back), record, &mut reply);
             match passage {
                 Some(passage) => {
                     delayed.hold(passage, reply, Recipient::Stream(Arc::clone(&writing)));
@@ -161,9 +161,28 @@ fn answer_in_time(core: &NfsCore, peer: &Peer, mut stream: TcpStream, delayed: &
     }
 }
 
-fn answer(core: &NfsCore, peer: &Peer, request: &[u8], replies: &mut Vec<u8>) {
+/// What writes to a connection: the thread that answers its calls, and those that call its client.
+fn writer(stream: &TcpStream) -> Option<(Arc<Mutex<TcpStream>>, Arc<BackChannel>)> {
+    let writing = Arc::new(Mutex::new(stream.try_clone().ok()?));
+    let to_client = Arc::clone(&writing);
+    let back = BackChannel::new(move |message| {
+        let mut record = Vec::new();
+        let at = record::begin(&mut record);
+        record.extend_from_slice(message);
+        record::finish(&mut record, at);
+        // A client that is gone is called again over its next connection.
+        let _ = lock(&to_client).write_all(&record);
+    });
+    Some((writing, Arc::new(back)))
+}
+
+fn answer(
+    (core, peer, back): (&NfsCore, &Peer, &Arc<BackChannel>),
+    request: &[u8],
+    replies: &mut Vec<u8>,
+) {
     let at = record::begin(replies);
-    match core.answer(peer, request, replies) {
+    match core.answer_on(peer, Some(back), request, replies) {
         Answered::Replied => record::finish(replies, at),
         Answered::NoCall => replies.truncate(at),
     }

@@ -21,7 +21,7 @@ use crate::wire::rpc::{
 use crate::wire::{Decode, XdrIn, mount as mount_wire, portmap as portmap_wire};
 
 pub use self::portmap::Registered;
-pub use self::v4::{Counts, FewerSlots, Nfs4, Nfs4Config};
+pub use self::v4::{BackChannel, Counts, FewerSlots, Nfs4, Nfs4Config};
 
 /// The one export.
 pub const EXPORT: &str = "/export";
@@ -96,6 +96,8 @@ pub struct NfsCore {
 /// A call with its program and its caller.
 struct CallContext<'a> {
     peer: &'a Peer,
+    /// The connection it came over, if the server can call its client there.
+    back: Option<&'a Arc<BackChannel>>,
     caller: Caller,
     procedure: u32,
     arguments: XdrIn<'a>,
@@ -150,18 +152,35 @@ impl NfsCore {
 
     /// Appends the reply to one message; record marking is the caller's.
     pub fn answer(&self, peer: &Peer, request: &[u8], reply: &mut Vec<u8>) -> Answered {
+        self.answer_on(peer, None, request, reply)
+    }
+
+    /// The same, of a message over a connection on which the server can call the client. A reply
+    /// to such a call is taken as well; it has no answer.
+    pub fn answer_on(
+        &self,
+        peer: &Peer,
+        back: Option<&Arc<BackChannel>>,
+        request: &[u8],
+        reply: &mut Vec<u8>,
+    ) -> Answered {
         let mut input = XdrIn::new(request);
         let call = match Call::decode(&mut input) {
             Ok(call) => call,
-            Err(CallError::NoCall(_)) => return Answered::NoCall,
+            Err(CallError::NoCall(_)) => {
+                if back.is_some() {
+                    self.v4.take_reply(request);
+                }
+                return Answered::NoCall;
+            }
             Err(CallError::Answer { xid, outcome }) => {
                 encode_reply(reply, xid, outcome);
                 return Answered::Replied;
             }
         };
-        let message_bytes = request.len();
+        let origin = (peer, back, request.len());
         if !is_remembered(&call) {
-            self.execute(peer, &call, (input, message_bytes), reply);
+            self.execute(origin, &call, input, reply);
             return Answered::Replied;
         }
         let key = Key::new(peer.address, &call, input.rest());
@@ -169,7 +188,7 @@ impl NfsCore {
             Begun::Cached(cached) => reply.extend_from_slice(&cached),
             Begun::First(execution) => {
                 let start = reply.len();
-                self.execute(peer, &call, (input, message_bytes), reply);
+                self.execute(origin, &call, input, reply);
                 execution.done(&reply[start..]);
             }
         }
@@ -178,9 +197,9 @@ impl NfsCore {
 
     fn execute(
         &self,
-        peer: &Peer,
+        (peer, back, message_bytes): (&Peer, Option<&Arc<BackChannel>>, usize),
         call: &Call<'_>,
-        (arguments, message_bytes): (XdrIn<'_>, usize),
+        arguments: XdrIn<'_>,
         reply: &mut Vec<u8>,
     ) {
         self.work.spend();
@@ -188,7 +207,7 @@ impl NfsCore {
         encode_reply_success(reply, call.xid);
         let dispatched = caller_of(call).and_then(|caller| {
             let procedure = call.procedure;
-            let context = CallContext { peer, caller, procedure, arguments, message_bytes };
+            let context = CallContext { peer, back, caller, procedure, arguments, message_bytes };
             self.dispatch(call, &context, reply)
         });
         if let Err(outcome) = dispatched {

@@ -1,10 +1,11 @@
 //! A client in memory, for tests that call the server's core.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_nfs::server::store::Store;
-use plimsoll_nfs::server::{Answered, Link, NfsCore, Peer};
+use plimsoll_nfs::server::{Answered, BackChannel, Link, NfsCore, Peer};
 use plimsoll_nfs::wire::rpc::{AuthSys, Credential, ReplyHead, ReplyOutcome, encode_call};
 use plimsoll_nfs::wire::xdr::U32List;
 use plimsoll_nfs::wire::{Decode, Encode, Name, Path, XdrIn, mount, v2, v3};
@@ -50,9 +51,14 @@ impl Server {
 
     /// The reply to a message, `None` where there is none.
     pub fn raw(&self, call: &[u8]) -> Option<Vec<u8>> {
+        self.raw_on(None, call)
+    }
+
+    /// The same over a connection that carries callbacks.
+    pub fn raw_on(&self, back: Option<&Arc<BackChannel>>, call: &[u8]) -> Option<Vec<u8>> {
         let peer = Peer { address: IpAddr::from([127, 0, 0, 1]), link: self.link };
         let mut reply = Vec::new();
-        let answered = self.core.answer(&peer, call, &mut reply);
+        let answered = self.core.answer_on(&peer, back, call, &mut reply);
         (answered == Answered::Replied).then_some(reply)
     }
 

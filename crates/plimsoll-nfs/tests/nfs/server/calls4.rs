@@ -1,13 +1,16 @@
 //! A client of NFSv4.1 in memory, for tests that call the server's core.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
-use super::calls::{NFS, Server, decoded, encoded};
+use super::calls::{NFS, Server, encoded};
+use plimsoll_nfs::server::BackChannel;
+use plimsoll_nfs::wire::rpc::{ReplyHead, ReplyOutcome};
 use plimsoll_nfs::wire::v4::{
-    Attributes4, Bitmap, CallbackSecurity, ChannelLimits, CloseArgs, CompoundReply, CompoundWriter,
-    CreateSessionArgs, CreateSessionOk, ExchangeIdArgs, ExchangeIdOk, Handle4, NoProtection,
-    Opaque, OpenArgs, OpenClaim, OpenHow, OpenOk, Operation, SequenceArgs, SequenceOk, SessionId,
-    StateId, Status4, attribute, share,
+    Attributes4, Bitmap, CALLBACK_PROGRAM, CallbackSecurity, ChannelLimits, CloseArgs,
+    CompoundReply, CompoundWriter, CreateSessionArgs, CreateSessionOk, ExchangeIdArgs,
+    ExchangeIdOk, Handle4, NoProtection, Opaque, OpenArgs, OpenClaim, OpenHow, OpenOk, Operation,
+    SequenceArgs, SequenceOk, SessionId, StateId, Status4, attribute, session_flags, share,
 };
 use plimsoll_nfs::wire::{Decode, Encode, Name, XdrIn};
 
@@ -23,7 +26,7 @@ pub const LIMITS: ChannelLimits = ChannelLimits {
 };
 
 /// Bytes that are encoded already.
-struct Encoded(Vec<u8>);
+pub struct Encoded(Vec<u8>);
 
 impl Encode for Encoded {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -35,10 +38,32 @@ impl Encode for Encoded {
 pub trait Operations: for<'o> FnOnce(CompoundWriter<'o>) -> CompoundWriter<'o> {}
 impl<F: for<'o> FnOnce(CompoundWriter<'o>) -> CompoundWriter<'o>> Operations for F {}
 
-fn compound(operations: impl Operations) -> Encoded {
+pub fn compound(operations: impl Operations) -> Encoded {
     let mut arguments = Vec::new();
     operations(CompoundWriter::request(&mut arguments)).finish();
     Encoded(arguments)
+}
+
+pub fn exchange_id(owner: &str) -> ExchangeIdArgs<'_> {
+    ExchangeIdArgs {
+        verifier: [7; 8],
+        owner: Opaque(owner.as_bytes()),
+        flags: 0,
+        protection: NoProtection,
+        implementation: None,
+    }
+}
+
+pub fn create_session(client_id: u64, sequence: u32) -> CreateSessionArgs<'static> {
+    CreateSessionArgs {
+        client_id,
+        sequence,
+        flags: 0,
+        fore: LIMITS,
+        back: LIMITS,
+        callback_program: CALLBACK_PROGRAM,
+        security: CallbackSecurity::None,
+    }
 }
 
 /// The results of a compound, and those that were read so far.
@@ -48,6 +73,11 @@ pub struct Results {
 }
 
 impl Results {
+    /// Those in a reply.
+    pub fn new(reply: &[u8]) -> Self {
+        Self { bytes: results_of(reply).to_vec(), read: 0 }
+    }
+
     /// Status of the whole.
     pub fn status(&self) -> Status4 {
         self.reply().status
@@ -75,50 +105,71 @@ impl Results {
 impl Server {
     /// A compound without a session.
     pub fn compound(&self, operations: impl Operations) -> Results {
-        let bytes = self.results((NFS, 4), 1, &compound(operations));
-        Results { bytes, read: 0 }
+        self.compound_on(None, operations)
+    }
+
+    /// The same over a connection that carries callbacks.
+    pub fn compound_on(
+        &self,
+        back: Option<&Arc<BackChannel>>,
+        operations: impl Operations,
+    ) -> Results {
+        let call = encoded(self.next_xid(), (NFS, 4), 1, &compound(operations));
+        Results::new(&self.raw_on(back, &call).unwrap())
     }
 
     pub fn exchange_id(&self, owner: &str, verifier: [u8; 8]) -> (u64, u32, u32) {
-        let args = ExchangeIdArgs {
-            verifier,
-            owner: Opaque(owner.as_bytes()),
-            flags: 0,
-            protection: NoProtection,
-            implementation: None,
-        };
+        let args = ExchangeIdArgs { verifier, ..exchange_id(owner) };
         let mut results = self.compound(|w| w.op(Operation::ExchangeId, &args));
         let ok: ExchangeIdOk<'_> = results.ok(Operation::ExchangeId);
         (ok.client_id, ok.sequence, ok.flags)
     }
 
     pub fn create_session(&self, client_id: u64, sequence: u32, fore: ChannelLimits) -> Results {
-        let args = CreateSessionArgs {
-            client_id,
-            sequence,
-            flags: 0,
-            fore,
-            back: LIMITS,
-            callback_program: plimsoll_nfs::wire::v4::CALLBACK_PROGRAM,
-            security: CallbackSecurity::None,
-        };
-        self.compound(|w| w.op(Operation::CreateSession, &args))
+        self.create_session_on(None, client_id, sequence, fore)
+    }
+
+    fn create_session_on(
+        &self,
+        back: Option<&Arc<BackChannel>>,
+        client_id: u64,
+        sequence: u32,
+        fore: ChannelLimits,
+    ) -> Results {
+        let flags = if back.is_some() { session_flags::BACK_CHANNEL } else { 0 };
+        let args = CreateSessionArgs { flags, fore, ..create_session(client_id, sequence) };
+        self.compound_on(back, |w| w.op(Operation::CreateSession, &args))
     }
 
     /// A client with a session that has nothing to reclaim.
     pub fn client4(&self, owner: &str) -> Client4<'_> {
-        let client = self.new_client4(owner, LIMITS);
+        self.client4_on(owner, None)
+    }
+
+    /// The same over a connection that carries callbacks.
+    pub fn client4_on(&self, owner: &str, back: Option<Arc<BackChannel>>) -> Client4<'_> {
+        let client = self.new_client4_on(owner, LIMITS, back);
         assert_eq!(client.status(|w| w.op(Operation::ReclaimComplete, &false)), Status4::OK);
         client
     }
 
     /// A client with a session.
     pub fn new_client4(&self, owner: &str, limits: ChannelLimits) -> Client4<'_> {
+        self.new_client4_on(owner, limits, None)
+    }
+
+    fn new_client4_on(
+        &self,
+        owner: &str,
+        limits: ChannelLimits,
+        back: Option<Arc<BackChannel>>,
+    ) -> Client4<'_> {
         let (id, sequence, _) = self.exchange_id(owner, [7; 8]);
-        let mut results = self.create_session(id, sequence, limits);
+        let mut results = self.create_session_on(back.as_ref(), id, sequence, limits);
         let ok: CreateSessionOk = results.ok(Operation::CreateSession);
         let sequences = RefCell::new(vec![0; ok.fore.slots as usize]);
-        Client4 { server: self, id, session: ok.session, sequences }
+        assert_eq!(ok.flags & session_flags::BACK_CHANNEL != 0, back.is_some());
+        Client4 { server: self, id, session: ok.session, sequences, back }
     }
 }
 
@@ -128,6 +179,8 @@ pub struct Client4<'s> {
     pub id: u64,
     pub session: SessionId,
     sequences: RefCell<Vec<u32>>,
+    /// Its connection, which carries callbacks.
+    pub back: Option<Arc<BackChannel>>,
 }
 
 impl Client4<'_> {
@@ -150,7 +203,8 @@ impl Client4<'_> {
     }
 
     pub fn call_as(&self, sequence: SequenceArgs, operations: impl Operations) -> Results {
-        self.server.compound(|w| operations(w.op(Operation::Sequence, &sequence)))
+        let back = self.back.as_ref();
+        self.server.compound_on(back, |w| operations(w.op(Operation::Sequence, &sequence)))
     }
 
     pub fn status(&self, operations: impl Operations) -> Status4 {
@@ -236,6 +290,8 @@ impl Client4<'_> {
 
 /// The whole reply to a call, without its head.
 pub fn results_of(reply: &[u8]) -> &[u8] {
-    let _: [u8; 24] = decoded(&reply[..24]);
-    &reply[24..]
+    let mut input = XdrIn::new(reply);
+    let head = ReplyHead::decode(&mut input).unwrap();
+    assert_eq!(head.outcome, ReplyOutcome::Success);
+    input.rest()
 }

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use super::v4_on_sockets::Client;
 use plimsoll_nfs::server::ganesha::GaneshaRequest;
+use plimsoll_nfs::wire::Name;
+use plimsoll_nfs::wire::v4::{Operation, Status4};
 use plimsoll_servers::{ServerProcess, ServerState};
 use plimsoll_testkit::nfs_peers::{export_of, ganesha, ganesha_as, libnfs, libnfs_url};
 use plimsoll_testkit::peers::listens_on;
@@ -31,7 +34,7 @@ fn it_exports_a_directory_and_leaves_nothing_behind() {
     let (export, pids) = (export_of(&server), server.pids().unwrap());
     assert_eq!(pids.len(), 2, "Ganesha and its portmapper");
     assert!(server.software.to_string().starts_with("NFS-Ganesha "), "{}", server.software);
-    assert!(server.configuration.contains("Protocols = 3;"));
+    assert!(server.configuration.contains("Protocols = 3, 4;"));
     for &pid in &pids {
         assert_eq!(cores_of(pid), server.cores[0].to_string());
     }
@@ -64,6 +67,20 @@ fn it_answers_over_udp_and_version_6_too() {
     // xid, REPLY, accepted, no verifier, SUCCESS.
     let expected = [7_u32, 1, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
     assert_eq!(&reply[..bytes], expected);
+}
+
+#[test]
+fn it_serves_version_4_1_under_the_same_path() {
+    let Some(server) = ganesha(&[]) else { return };
+    let mut client = Client::new(server.address, "a", 0);
+    assert_eq!(client.slots, 64);
+    let export = export_of(&server);
+    let parts = export.iter().skip(1).map(|part| Name::from(part.to_str().unwrap()));
+    let results = client.call(|w| {
+        let w = w.op(Operation::PutRootFh, &());
+        parts.fold(w, |w, part| w.op(Operation::Lookup, &part)).op(Operation::GetFh, &())
+    });
+    assert_eq!(results.status(), Status4::OK);
 }
 
 #[test]

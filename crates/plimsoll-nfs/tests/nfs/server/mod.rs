@@ -13,4 +13,6 @@ mod running;
 mod v2;
 mod v3;
 mod v4;
+mod v4_delegations;
 mod v4_files;
+mod v4_on_sockets;

@@ -284,3 +284,58 @@ fn the_server_asks_for_fewer_slots_in_the_middle_of_a_session() {
         .collect();
     assert_eq!(targets, [63, 63, 63, 1, 1]);
 }
+
+#[test]
+fn damaged_calls_never_break_the_server() {
+    let server = roomy();
+    let client = server.client4("a");
+    let root = client.root();
+    let (state, file) = client.create(&root, "file");
+    let (in_root, in_file) = (handle(&root), handle(&file));
+    let write = WriteArgs4 { state, offset: 1, stable: v3::StableHow::Unstable, data: &[5; 9] };
+    let attributes = Attributes4 { mode: Some(0o644), size: Some(5), ..Attributes4::default() };
+    let open = OpenArgs {
+        how: OpenHow::Unchecked(attributes),
+        ..client.open_args(OpenClaim::Null(Name::from("file")))
+    };
+    let list = ReadDirArgs4 {
+        cookie: 0,
+        verifier: [0; 8],
+        dir_bytes: 512,
+        bytes_max: 4_096,
+        attributes: attribute::OF_FILES,
+    };
+    let rename = RenameArgs4 { from: Name::from("file"), to: Name::from("b") };
+    let set = SetAttrArgs4 { state, attributes };
+    let mut random_state = 99_u64;
+    let mut random = |below: usize| {
+        random_state = random_state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random_state >> 33) as usize % below
+    };
+    let mut sequence = client.next();
+    for round in 0..4000 {
+        let mut call = client.bytes(sequence, |w| {
+            let w = w.op(Operation::PutFh, &in_root).op(Operation::Open, &open);
+            let w = w.op(Operation::SaveFh, &()).op(Operation::PutFh, &in_file);
+            let w = w.op(Operation::Write, &write).op(Operation::SetAttr, &set);
+            let w = w.op(Operation::PutFh, &in_root).op(Operation::ReadDir, &list);
+            w.op(Operation::Rename, &rename).op(Operation::GetAttr, &attribute::OF_FILES)
+        });
+        // Behind the head and SEQUENCE most of the time, or little would be executed.
+        let from = if round % 4 == 0 { 0 } else { 140 };
+        for _ in 0..=random(3) {
+            let at = from + random(call.len() - from);
+            call[at] = [0, 1, 0x7f, 0x80, 0xff, random(256) as u8][random(6)];
+        }
+        call.truncate(call.len() - [0, 0, 0, 1, 4, 8][random(6)]);
+        if let Some(reply) = server.raw(&call) {
+            assert!(reply.len() < 2 << 20);
+        }
+        let lone =
+            client.call_as(SequenceArgs { sequence: sequence.sequence + 1, ..sequence }, |w| w);
+        if lone.status() == Status4::OK {
+            sequence = SequenceArgs { sequence: sequence.sequence + 2, ..sequence };
+        }
+    }
+    assert!(server.attributes(&root).is_ok());
+}

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_servers::clock::monotonic_ns;
 
+use super::callbacks::CallbackSlot;
 use super::state::OpenFiles;
 use super::{Nfs4, decode};
 use crate::server::core::CallContext;
@@ -14,7 +15,7 @@ use crate::server::core::STREAM_DATA_BYTES_MAX;
 use crate::wire::v4::{
     BindConnection, ChannelLimits, CreateSessionArgs, CreateSessionOk, ExchangeIdArgs,
     ExchangeIdOk, NoProtection, Opaque, Operation, SessionId, Status4, Verifier, direction,
-    exchange_flags,
+    exchange_flags, session_flags,
 };
 use crate::wire::xdr::{Encode as _, XdrIn};
 
@@ -24,6 +25,8 @@ const MESSAGE_BYTES_MAX: u32 = STREAM_DATA_BYTES_MAX + (64 << 10);
 const MESSAGE_BYTES_MIN: u32 = 1_024;
 /// Longest reply that a slot keeps on request.
 const CACHED_BYTES_MAX: u32 = 4_096;
+/// Clients at a time, some 1 KB each.
+const CLIENTS_MAX: usize = 65_536;
 /// Most operations of a compound.
 const OPERATIONS_MAX: u32 = 128;
 /// What the server calls itself, with its instance.
@@ -100,6 +103,10 @@ struct OwnerRecord {
 impl Clients {
     fn lock(&self) -> MutexGuard<'_, ClientTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, client_id: u64) -> Option<Arc<Client>> {
+        self.lock().by_id.get(&client_id).map(|record| Arc::clone(&record.client))
     }
 
     pub(super) fn remove(&self, client_id: u64) {
@@ -181,8 +188,8 @@ pub(super) fn execute(
 ) -> Result<(), Status4> {
     match operation {
         Operation::ExchangeId => exchange_id(v4, &decode(input)?, out),
-        Operation::CreateSession => create_session(v4, &decode(input)?, out),
-        Operation::BindConnToSession => bind_connection(v4, &decode(input)?, out),
+        Operation::CreateSession => create_session(v4, context, &decode(input)?, out),
+        Operation::BindConnToSession => bind_connection(v4, context, &decode(input)?, out),
         Operation::DestroySession => v4.sessions.remove(decode::<SessionId>(input)?),
         Operation::DestroyClientId => destroy_client(v4, decode(input)?),
         _ => Err(Status4::OP_NOT_IN_SESSION),
@@ -211,6 +218,9 @@ fn exchange_id(v4: &Nfs4, args: &ExchangeIdArgs<'_>, out: &mut Vec<u8>) -> Resul
             if let Some(id) = unconfirmed {
                 table.remove(id);
             }
+            if table.by_id.len() >= CLIENTS_MAX {
+                return Err(Status4::SERVERFAULT);
+            }
             (table.add(v4.boot.load(Ordering::Relaxed), args), 1)
         }
     };
@@ -233,6 +243,7 @@ fn exchange_id(v4: &Nfs4, args: &ExchangeIdArgs<'_>, out: &mut Vec<u8>) -> Resul
 /// RFC 8881 §18.36.4
 fn create_session(
     v4: &Nfs4,
+    context: &CallContext<'_>,
     args: &CreateSessionArgs<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Status4> {
@@ -249,10 +260,15 @@ fn create_session(
     let fore = accepted(&args.fore, v4.config.slots_max)?;
     let client = Arc::clone(&record.client);
     client.renewed_ns.store(monotonic_ns(), Ordering::Relaxed);
-    let session = v4.sessions.add(Arc::clone(&client), fore);
+    let callbacks = context
+        .back
+        .filter(|_| args.flags & session_flags::BACK_CHANNEL != 0)
+        .map(|channel| CallbackSlot::new(args, channel));
+    let flags = if callbacks.is_some() { session_flags::BACK_CHANNEL } else { 0 };
+    let session = v4.sessions.add(Arc::clone(&client), fore, callbacks)?;
     let back = ChannelLimits { slots: 1, ..args.back };
     let (session, sequence) = (session.id, args.sequence);
-    let ok = CreateSessionOk { session, sequence, flags: 0, fore, back };
+    let ok = CreateSessionOk { session, sequence, flags, fore, back };
     record.sequence = args.sequence;
     record.results.clear();
     ok.encode(&mut record.results);
@@ -283,9 +299,18 @@ fn accepted(offer: &ChannelLimits, slots_max: u32) -> Result<ChannelLimits, Stat
 }
 
 /// RFC 8881 §18.34
-fn bind_connection(v4: &Nfs4, args: &BindConnection, out: &mut Vec<u8>) -> Result<(), Status4> {
+fn bind_connection(
+    v4: &Nfs4,
+    context: &CallContext<'_>,
+    args: &BindConnection,
+    out: &mut Vec<u8>,
+) -> Result<(), Status4> {
     let session = v4.sessions.get(args.session)?;
-    BindConnection { session: session.id, direction: direction::FORE, rdma: false }.encode(out);
+    // Every connection carries calls.
+    let is_bound = args.direction != direction::FORE
+        && context.back.is_some_and(|channel| v4.bind(&session, channel));
+    let direction = if is_bound { direction::BOTH } else { direction::FORE };
+    BindConnection { session: session.id, direction, rdma: false }.encode(out);
     Ok(())
 }
 
@@ -295,7 +320,8 @@ fn destroy_client(v4: &Nfs4, client_id: u64) -> Result<(), Status4> {
     let record = table.by_id.get(&client_id).ok_or(Status4::STALE_CLIENTID)?;
     let client = Arc::clone(&record.client);
     drop(table);
-    if v4.sessions.has_any_of(client_id) || !client.open_files().is_empty() {
+    let has_session = v4.sessions.find(|session| session.client.id == client_id).is_some();
+    if has_session || !client.open_files().is_empty() {
         return Err(Status4::CLIENTID_BUSY);
     }
     v4.forget(client_id);

@@ -1,16 +1,16 @@
 //! Files: OPEN, CLOSE and the data between. RFC 8881 §18.2, §18.3, §18.16, §18.22, §18.32
 
 use super::attributes::{change, current, settings};
-use super::component;
 use super::context::Compound;
 use super::names::change_info;
 use super::state::INVALID;
+use super::{component, delegations};
 use crate::server::core::STREAM_DATA_BYTES_MAX;
 use crate::server::store::{Creation, FileKind, New, NodePath, Object, WccData};
 use crate::wire::Encode as _;
 use crate::wire::v4::{
-    Attributes4, Bitmap, ChangeInfo, CloseArgs, CommitArgs4, Delegation, OpenArgs, OpenClaim,
-    OpenHow, OpenOk, ReadArgs4, StateId, Status4, WriteArgs4, WriteOk4, share,
+    Attributes4, Bitmap, ChangeInfo, CloseArgs, CommitArgs4, OpenArgs, OpenClaim, OpenHow, OpenOk,
+    ReadArgs4, StateId, Status4, WriteArgs4, WriteOk4, share,
 };
 
 /// Bytes before the data of a READ: end of file, length of the data.
@@ -98,10 +98,9 @@ pub(super) fn open(
     };
     let Opened { object, change, set } = opened;
     check_kind(current(compound.core, object)?.kind)?;
-    let state = compound.session.client.open_files().open(object, args.owner.0, access);
+    let (state, delegation) = delegations::open(compound, object, args.owner.0, args.access)?;
     compound.set_object(object);
     compound.set_state(state);
-    let delegation = Delegation::None;
     OpenOk { state, change, flags: 0, set, delegation }.encode(out);
     Ok(())
 }
@@ -150,6 +149,9 @@ fn by_name(compound: &Compound<'_>, name: &[u8], how: &OpenHow<'_>) -> Result<Op
         OpenHow::Guarded(attributes) => (Creation::Guarded, attributes),
     };
     let settings = settings(attributes)?;
+    if let Ok((existing, _)) = store.lookup(path) {
+        compound.v4().settle(existing, compound.session.client.id, share::WRITE)?;
+    }
     match store.create(path, New::File(creation), &settings, compound.context.caller) {
         Ok(made) => {
             let change = change_info(core, directory, made.directory)?;
@@ -171,14 +173,23 @@ pub(super) fn close(
     out: &mut Vec<u8>,
 ) -> Result<(), Status4> {
     let state = compound.resolve(args.state)?;
-    compound.session.client.open_files().close(compound.object()?, state)?;
+    let object = compound.object()?;
+    compound.session.client.open_files().close(object, state)?;
+    ended(compound, object, state);
     compound.set_state(INVALID);
     INVALID.encode(out);
     Ok(())
 }
 
 pub(super) fn return_delegation(compound: &Compound<'_>, state: StateId) -> Result<(), Status4> {
-    compound.object()?;
-    compound.resolve(state)?;
-    Err(Status4::BAD_STATEID)
+    let (object, state) = (compound.object()?, compound.resolve(state)?);
+    compound.session.client.open_files().return_delegation(object, state)?;
+    ended(compound, object, state);
+    Ok(())
+}
+
+fn ended(compound: &Compound<'_>, object: Object, state: StateId) {
+    if let Some(delegations) = &compound.v4().delegations {
+        delegations.end(object, state);
+    }
 }

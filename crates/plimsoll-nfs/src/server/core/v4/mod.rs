@@ -2,11 +2,14 @@
 //! export.
 
 mod attributes;
+mod callbacks;
 mod clients;
 mod compound;
 mod context;
+mod delegations;
 mod files;
 mod names;
+mod recalls;
 mod slots;
 mod state;
 
@@ -16,11 +19,13 @@ use std::time::Duration;
 use plimsoll_servers::clock::monotonic_ns;
 
 use self::clients::Clients;
+use self::delegations::Delegations;
 use self::slots::Sessions;
 use crate::server::store::{Object, Status3};
 use crate::wire::v4::Status4;
 use crate::wire::xdr::{Decode, XdrError, XdrIn};
 
+pub use self::callbacks::BackChannel;
 pub(super) use self::compound::answer;
 
 /// Slots of a session when nothing else is set: what the Linux client asks for.
@@ -76,6 +81,8 @@ pub struct Nfs4 {
     config: Nfs4Config,
     clients: Clients,
     sessions: Sessions,
+    /// `None`: files are not delegated.
+    delegations: Option<Delegations>,
     /// Goes into every client id and stateid; another one after each restart.
     boot: AtomicU32,
     instance: u64,
@@ -89,6 +96,7 @@ impl Nfs4 {
             config,
             clients: Clients::default(),
             sessions: Sessions::default(),
+            delegations: config.delegations.then(Delegations::default),
             boot: AtomicU32::new(instance as u32 | 1),
             instance,
             grace_ends_ns: AtomicU64::new(0),
@@ -103,6 +111,9 @@ impl Nfs4 {
         self.boot.fetch_add(2, Ordering::Relaxed);
         self.clients.forget_all();
         self.sessions.forget_all();
+        if let Some(delegations) = &self.delegations {
+            delegations.forget(|_| true);
+        }
     }
 
     /// What was executed so far.
@@ -127,6 +138,9 @@ impl Nfs4 {
     fn forget(&self, client_id: u64) {
         self.clients.remove(client_id);
         self.sessions.remove_of(client_id);
+        if let Some(delegations) = &self.delegations {
+            delegations.forget(|id| id == client_id);
+        }
     }
 
     /// Ends the clients whose lease is over.

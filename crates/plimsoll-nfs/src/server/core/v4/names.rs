@@ -10,7 +10,7 @@ use crate::server::store::{
 };
 use crate::wire::v4::{
     ChangeInfo, CreateArgs4, CreateKind, CreateOk4, ReadDirArgs4, RenameArgs4, RenameOk4, Status4,
-    Verifier,
+    Verifier, share,
 };
 use crate::wire::xdr::opaque_bytes;
 use crate::wire::{Encode, Name, Path};
@@ -87,6 +87,9 @@ pub(super) fn remove(
 ) -> Result<(), Status4> {
     let (core, directory) = (compound.core, compound.changeable()?);
     let path = NodePath { directory, name: component(name.0)? };
+    if let Ok((object, _)) = core.store.lookup(path) {
+        compound.v4().settle(object, compound.session.client.id, share::WRITE)?;
+    }
     let removed = match core.store.remove(path, RemovalKind::File) {
         Err(Status3::ISDIR) => core.store.remove(path, RemovalKind::Directory),
         removed => removed,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use plimsoll_servers::clock::monotonic_ns;
 
+use super::callbacks::CallbackSlot;
 use super::clients::Client;
 use super::{Counts, FewerSlots, Nfs4};
 use crate::wire::v4::{
@@ -15,6 +16,8 @@ use crate::wire::v4::{
 
 /// Locks over which the sessions are spread, so that cores seldom contend for one.
 const SHARDS: usize = 16;
+/// Sessions of a shard; with 64 slots and what they keep 300 KB each, if they are used to the full.
+const SESSIONS_MAX: usize = 4_096;
 /// A reply of this length is kept although the client does not ask for it.
 const KEPT_BYTES: usize = 512;
 
@@ -45,15 +48,25 @@ impl Shard {
 
 impl Sessions {
     /// Adds a session of `client`.
-    pub(super) fn add(&self, client: Arc<Client>, limits: ChannelLimits) -> Arc<Session> {
+    pub(super) fn add(
+        &self,
+        client: Arc<Client>,
+        limits: ChannelLimits,
+        callbacks: Option<CallbackSlot>,
+    ) -> Result<Arc<Session>, Status4> {
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
         let mut id = [0; 16];
         id[..8].copy_from_slice(&client.id.to_be_bytes());
         id[8..].copy_from_slice(&number.to_be_bytes());
         let slots = (0..limits.slots).map(|_| Mutex::default()).collect();
-        let session = Arc::new(Session { id, client, limits, slots, compounds: AtomicU64::new(0) });
-        self.shard(number).write().insert(id, Arc::clone(&session));
-        session
+        let (compounds, callbacks) = (AtomicU64::new(0), Mutex::new(callbacks));
+        let session = Arc::new(Session { id, client, limits, slots, compounds, callbacks });
+        let mut sessions = self.shard(number).write();
+        if sessions.len() >= SESSIONS_MAX {
+            return Err(Status4::NOSPC);
+        }
+        sessions.insert(id, Arc::clone(&session));
+        Ok(session)
     }
 
     pub(super) fn get(&self, id: SessionId) -> Result<Arc<Session>, Status4> {
@@ -73,10 +86,11 @@ impl Sessions {
         }
     }
 
-    /// Whether a client has one.
-    pub(super) fn has_any_of(&self, client_id: u64) -> bool {
-        let is_theirs = |session: &Arc<Session>| session.client.id == client_id;
-        self.shards.iter().any(|shard| shard.read().values().any(is_theirs))
+    /// One that `is_it` selects.
+    pub(super) fn find(&self, is_it: impl Fn(&Session) -> bool) -> Option<Arc<Session>> {
+        let in_shard =
+            |shard: &Shard| shard.read().values().find(|session| is_it(session)).cloned();
+        self.shards.iter().find_map(in_shard)
     }
 
     pub(super) fn forget_all(&self) {
@@ -130,6 +144,8 @@ pub(super) struct Session {
     limits: ChannelLimits,
     slots: Vec<Mutex<Slot>>,
     compounds: AtomicU64,
+    /// `None`: the client takes no callbacks.
+    callbacks: Mutex<Option<CallbackSlot>>,
 }
 
 impl Session {
@@ -172,6 +188,15 @@ impl Session {
     /// A slot that the session has. A second call of the slot waits here for the first.
     pub(super) fn slot(&self, slot: u32) -> MutexGuard<'_, Slot> {
         self.slots[slot as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn callbacks(&self) -> MutexGuard<'_, Option<CallbackSlot>> {
+        self.callbacks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There is a connection for callbacks.
+    pub(super) fn can_call_back(&self) -> bool {
+        self.callbacks().as_ref().is_some_and(CallbackSlot::is_up)
     }
 
     /// Counts a compound.
@@ -247,13 +272,20 @@ impl Nfs4 {
 
     pub(super) fn sequence_ok(&self, session: &Session, args: &SequenceArgs) -> SequenceOk {
         let needs_reclaim = self.is_in_grace() && !session.client.has_reclaimed();
+        // Without delegations there is nothing to call for.
+        let is_cut_off = self.delegations.is_some()
+            && session.callbacks().as_ref().is_some_and(|callbacks| !callbacks.is_up());
+        let flags = [
+            (needs_reclaim, sequence_flags::RESTART_RECLAIM_NEEDED),
+            (is_cut_off, sequence_flags::CB_PATH_DOWN),
+        ];
         SequenceOk {
             session: session.id,
             sequence: args.sequence,
             slot: args.slot,
             highest_slot: session.limits.slots - 1,
             target_highest_slot: session.target_highest_slot(self.config.fewer_slots),
-            status_flags: if needs_reclaim { sequence_flags::RESTART_RECLAIM_NEEDED } else { 0 },
+            status_flags: flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum(),
         }
     }
 }
