@@ -21,7 +21,7 @@ use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, clients, grouped, whole_percent};
 
 use self::client_links::limited_by_clients;
-use self::point::clients_limit;
+use self::point::limit_of_load;
 use crate::point::{missed_load, throughput};
 
 pub(crate) use resources::model_uses;
@@ -136,7 +136,7 @@ pub(crate) fn bound_of(
     let all: Vec<&PointResult> = points.iter().chain(probes).collect();
     let by_server = |point: &PointResult| {
         let exceeded = missed_load(point) || failed(point) || point.not_counted.is_some();
-        exceeded && !generator_limited(point) && clients_limit(point, &all).is_none()
+        exceeded && !generator_limited(point) && limit_of_load(point, &all).is_none()
     };
     let observed = match suite.load {
         LoadSpec::Open { .. } => {
@@ -148,7 +148,8 @@ pub(crate) fn bound_of(
         LoadSpec::Closed { .. } => {
             let growth = closed_growth(suite, points);
             let stopped = matches!(growth, Growth::Fell | Growth::Stopped(_) | Growth::Full);
-            stopped && !points.iter().any(generator_limited)
+            let by_slots = |point: &PointResult| point.limit.kind == LimitKind::Slots;
+            stopped && !points.iter().any(|point| generator_limited(point) || by_slots(point))
         }
     };
     if observed { Bound::Exact } else { Bound::AtLeast }
@@ -258,7 +259,7 @@ fn probes_text(
         ));
     }
     let all: Vec<&PointResult> = points.iter().chain(probes).collect();
-    if let Some(limit) = clients_limit(missed, &all) {
+    if let Some(limit) = limit_of_load(missed, &all) {
         return Some((sentences.limit)(&limit));
     }
     // Too much load may bring less than the sustained peak.
@@ -284,7 +285,7 @@ fn missed_text(
 ) -> Option<String> {
     let peak = climb.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max)?;
     let first = climb[missed];
-    if let Some(limit) = clients_limit(first, climb) {
+    if let Some(limit) = limit_of_load(first, climb) {
         return Some((sentences.limit)(&limit));
     }
     let before = missed.checked_sub(1).map(|i| climb[i]);

@@ -13,8 +13,8 @@ use plimsoll_model::event::{
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{
-    Censored, NotCounted, OpResult, PhaseResult, PointResult, ResponseHeatmap, TargetResult,
-    TimelineSecond,
+    Censored, CompoundCalls, NotCounted, OpResult, PhaseResult, PointResult, ResponseHeatmap,
+    TargetResult, TimelineSecond,
 };
 use plimsoll_model::sessions::{SessionStep, Sessions};
 use plimsoll_model::suite::Metric;
@@ -62,6 +62,7 @@ pub(crate) fn point_result(
         seconds: Some(record.measured_ns.as_secs_f64()),
         ops: op_results(started, record, times),
         sessions: sessions(started, record, times),
+        compound_calls: compound_calls(record, times),
         errors: totals.errors.clone(),
         unexpected: totals.unexpected.clone(),
         error_samples: error_samples(view),
@@ -149,6 +150,21 @@ fn arrived_stamped_ratio(totals: &WorkerTotals) -> Option<f64> {
 pub(crate) fn per_second(record: &PointRecord, count: u64) -> Option<f64> {
     let seconds = record.measured_ns.as_secs_f64();
     (seconds > 0.0).then(|| count as f64 / seconds)
+}
+
+/// `None` where there were none.
+fn compound_calls(record: &PointRecord, times: Option<&PointTimes>) -> Option<CompoundCalls> {
+    let totals = &record.totals;
+    let window = times.map(PointTimes::window_total);
+    let of = |kind: TimeKind| kind.times_in(window.as_ref()?).map(|times| summarise(times, &[]));
+    (totals.compounds > 0).then(|| CompoundCalls {
+        compounds_per_s: per_second(record, totals.compounds),
+        operations_per_s: per_second(record, totals.operations),
+        opens_per_s: per_second(record, totals.opens),
+        open_ns: of(TimeKind::Open),
+        close_ns: of(TimeKind::Close),
+        slot_wait_ns: of(TimeKind::SlotWait),
+    })
 }
 
 fn op_results(

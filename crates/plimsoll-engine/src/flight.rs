@@ -26,6 +26,16 @@ pub struct Flight {
 }
 
 impl Flight {
+    /// Begin of its response time: when it was due, or what preceded it had ended.
+    pub fn response_from(&self) -> Nanos {
+        self.due.max(self.stream.response_from)
+    }
+
+    /// Begin of its service time: when it was sent, or could be after a wait in its session.
+    pub fn service_from(&self) -> Nanos {
+        self.sent.max(self.stream.service_from)
+    }
+
     /// The generator's own part of send lag: from when it was due and a client free.
     pub fn lateness(&self) -> Nanos {
         self.sent.saturating_sub(self.due.max(self.free))
@@ -51,7 +61,8 @@ pub struct Landing {
 /// Every time of one op.
 pub(crate) fn record_times(times: &mut OpTimes, flight: &Flight, landing: &Landing, failed: bool) {
     let Landing { done, arrived, late_max } = *landing;
-    times.response.saturating_record((done - flight.due).0);
+    let (response_from, service_from) = (flight.response_from(), flight.service_from());
+    times.response.saturating_record((done - response_from).0);
     times.send_lag.saturating_record(flight.sent.saturating_sub(flight.due).0);
     times.lateness.saturating_record(flight.lateness().0);
     let reached = match arrived {
@@ -62,9 +73,9 @@ pub(crate) fn record_times(times: &mut OpTimes, flight: &Flight, landing: &Landi
         Arrived::Never => done,
     };
     let without = |from: Nanos| reached.saturating_sub(from).saturating_sub(late_max).0;
-    times.response_low.saturating_record(without(flight.due));
+    times.response_low.saturating_record(without(response_from));
     if !failed {
-        times.service.saturating_record((done - flight.sent).0);
-        times.service_low.saturating_record(without(flight.sent));
+        times.service.saturating_record((done - service_from).0);
+        times.service_low.saturating_record(without(service_from));
     }
 }

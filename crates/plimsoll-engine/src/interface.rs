@@ -95,10 +95,20 @@ pub trait Io {
     fn report_trailing_bytes(&mut self, kind: OpKind);
 }
 
-/// Something within an op whose reply comes in a stream.
+/// Something within an op: of a reply that comes in a stream, or of what its session does before it
+/// and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A milestone; its time is counted from due and from sent.
+    /// What its session did before the op, under the op's ticket, has ended: an OPEN before a READ,
+    /// say. Its time from due is recorded as this kind. The op's own response and service times run
+    /// from now. Due and sent still show whether the load was on time. The times of an op
+    /// without this mark run from due and sent, also if it fails or is unfinished because of what
+    /// precedes it.
+    Preceded(TimeKind),
+    /// What the op waited for within its session has come: a slot, say. Its service time runs from
+    /// now, its response time as before.
+    ServiceBegins,
+    /// A milestone; its time is counted from where the op's response and service times begin.
     First(First),
     /// A time in nanoseconds, or a count, recorded as it is.
     Value(TimeKind, u64),
@@ -182,6 +192,16 @@ pub trait Session {
     /// flight end as [`ErrorClass::Transport`], and it is given no more and not called again.
     fn lost(&self) -> Option<String> {
         None
+    }
+    /// The load point is over and recorded: the session may give up what the server keeps for it.
+    /// Nothing of what follows is recorded, ops still in flight included, and no deadline is
+    /// watched. Not called if the load point was stopped, or if the clients have left the load.
+    fn log_off(&mut self, now: Nanos, io: &mut impl Io) {
+        let _ = (now, io);
+    }
+    /// The engine waits no longer for the end of [`Session::log_off`]. It waits a second at most.
+    fn has_logged_off(&self) -> bool {
+        true
     }
     /// What the session counted since the last call; the engine adds it up within the window.
     fn take_counters(&mut self) -> SessionCounters {

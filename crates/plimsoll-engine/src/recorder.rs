@@ -213,10 +213,10 @@ impl Recorder {
 
     /// An op that ended well at `done` kept the limits of a good one.
     fn is_good(&self, flight: &Flight, done: Nanos) -> bool {
-        let since_due = |at: Nanos| at.saturating_sub(flight.due);
+        let response = |at: Nanos| at.saturating_sub(flight.response_from());
         let StreamState { first_output, token_time, .. } = flight.stream;
-        let first = first_output.map(since_due);
-        self.good.is_some_and(|limits| limits.are_kept(since_due(done), first, token_time))
+        let first = first_output.map(response);
+        self.good.is_some_and(|limits| limits.are_kept(response(done), first, token_time))
     }
 
     /// The op just recorded belongs to the client with this index among those that are counted.
@@ -272,14 +272,21 @@ impl Recorder {
     /// are kept until it has.
     pub fn mark(&mut self, flight: &mut Flight, mark: Mark, arrived: Option<Nanos>, now: Nanos) {
         let is_measured = self.phase() == Phase::Measure;
-        let (response, service) = (now.saturating_sub(flight.due), now.saturating_sub(flight.sent));
-        let reached = arrived.unwrap_or(now).clamp(flight.sent, now);
-        let low = reached.saturating_sub(flight.due).saturating_sub(flight.late_max);
+        let (response_from, service_from) = (flight.response_from(), flight.service_from());
+        let response = now.saturating_sub(response_from);
+        let service = now.saturating_sub(service_from);
+        let reached = arrived.unwrap_or(now).clamp(service_from.min(now), now);
+        let low = reached.saturating_sub(response_from).saturating_sub(flight.late_max);
         let stream = &mut flight.stream;
         // If output is marked, a first byte without output is no chunk of it.
         let mut is_chunk = false;
         let mut keep = |kind: TimeKind, ns: u64| self.kept.keep(stream, kind, ns);
         match mark {
+            Mark::Preceded(kind) => {
+                keep(kind, response.0);
+                (stream.response_from, stream.service_from) = (now, now);
+            }
+            Mark::ServiceBegins => stream.service_from = now,
             Mark::Value(kind, value) => {
                 keep(kind, value);
                 is_chunk = kind == TimeKind::ChunkGap;
@@ -356,14 +363,14 @@ impl Recorder {
         }
         let totals = &mut self.totals;
         totals.unfinished += 1;
-        keep_least(&mut totals.response_age_min, now.saturating_sub(flight.due));
-        keep_least(&mut totals.service_age_min, now.saturating_sub(flight.sent));
+        keep_least(&mut totals.response_age_min, now.saturating_sub(flight.response_from()));
+        keep_least(&mut totals.service_age_min, now.saturating_sub(flight.service_from()));
         let landing = Landing { done: now, arrived: Arrived::Never, late_max: flight.late_max };
         let times = times_of(&mut self.current, &self.op_names, flight.kind);
         record_times(times, &flight, &landing, false);
         self.kept.release(flight.stream, Some(times));
         if self.has_output && first_output.is_none() {
-            let age = now.saturating_sub(flight.due);
+            let age = now.saturating_sub(flight.response_from());
             for kind in [TimeKind::FirstOutput, TimeKind::FirstOutputLow] {
                 kind.of_mut(times).saturating_record(age.0);
             }

@@ -301,6 +301,11 @@ pub struct StreamState {
     pub chunks: u64,
     /// Characters of output in them.
     pub characters: u64,
+    /// Where its response time begins, if something preceded it; else zero.
+    pub(crate) response_from: Nanos,
+    /// Where its service time begins, if something preceded it or it waited in its session; else
+    /// zero.
+    pub(crate) service_from: Nanos,
     /// Its list in [`KeptTimes`].
     list: Option<u32>,
 }

@@ -18,7 +18,8 @@ macro_rules! with_counters {
                 WireBytesIn wire_bytes_in "wire_in_bytes" None;
                 /// Bytes sent on sockets in the window.
                 WireBytesOut wire_bytes_out "wire_out_bytes" None;
-                /// UDP retransmissions.
+                /// Calls sent again because no reply came: over UDP, or on a new connection after the
+                /// one before was lost.
                 Retransmissions retransmissions "retransmissions" Some("sent again");
                 /// Connections opened in the window.
                 Connects connects "connects" None;
@@ -36,6 +37,24 @@ macro_rules! with_counters {
                 Refused refused "refused_ops" Some("refused");
                 /// Ops that waited because the server allows fewer streams at a time.
                 StreamWaits stream_waits "stream_wait_ops" Some("waited for a stream");
+                /// Ops that waited for a slot of their NFSv4.1 session, see RFC 8881 §2.10.6.
+                SlotWaits slot_waits "slot_wait_ops" Some("waited for a slot");
+                /// Replies that requested to wait and send the call again (NFS4ERR_DELAY).
+                Delays delays "delay_replies" Some("asked to wait");
+                /// Sessions made again because the server no longer knew the one before.
+                SessionsRebuilt sessions_rebuilt "rebuilt_sessions" Some("sessions made again");
+                /// Files opened again because the server no longer knew their stateid.
+                Reopened reopened "reopened_files" Some("opened again");
+                /// COMPOUND calls that were answered: those of ops, and all others.
+                Compounds compounds "compounds" None;
+                /// Operations in those compounds, with SEQUENCE, PUTFH and GETATTR.
+                Operations operations "compound_operations" None;
+                /// OPEN operations that were answered with a stateid.
+                Opens opens "opens" None;
+                /// Delegations that the server granted.
+                Delegations delegations "delegations" Some("delegations");
+                /// Delegations that the server recalled (CB_RECALL).
+                Recalls recalls "recalls" Some("recalls");
                 /// Ops whose content was verified in full.
                 Verified verified "verified_ops" None;
             ]

@@ -99,6 +99,8 @@ named! {
         Hypervisor = "hypervisor",
         /// The clients: more of them, or shorter think times, would bring more.
         Clients = "clients",
+        /// The slots of the clients' sessions: more of them would bring more.
+        Slots = "slots",
         /// The generator.
         Generator = "generator",
         /// The suite's cap on response time.
@@ -114,7 +116,10 @@ named! {
 impl LimitKind {
     /// It is a resource of the server or its host.
     pub const fn is_resource(self) -> bool {
-        !matches!(self, Self::Clients | Self::Generator | Self::Cap | Self::None | Self::Unknown)
+        !matches!(
+            self,
+            Self::Clients | Self::Slots | Self::Generator | Self::Cap | Self::None | Self::Unknown
+        )
     }
 }
 
@@ -259,6 +264,15 @@ pub enum LimitFacts {
         earlier: EarlierService,
         most_ops_per_s: f64,
     },
+    /// Ops waited for a slot of their NFSv4.1 session while the server was as fast as before.
+    Slots {
+        /// Mean wait of an op.
+        waited_ns: Nanos,
+        /// Mean service time, from the slot on.
+        service_ns: Nanos,
+        earlier_ns: Nanos,
+        earlier: EarlierService,
+    },
     /// The generator.
     Generator,
     /// Others had a core that the generator needed: neither it nor the server was the limit.
@@ -392,6 +406,7 @@ impl LimitFacts {
             Self::Gpu { .. } => LimitKind::Gpu,
             Self::Lock { .. } => LimitKind::Lock,
             Self::Clients { .. } => LimitKind::Clients,
+            Self::Slots { .. } => LimitKind::Slots,
             Self::Generator => LimitKind::Generator,
             Self::Cap { .. } => LimitKind::Cap,
             Self::Followed | Self::NoneFull | Self::NoneTooMuch => LimitKind::None,

@@ -40,7 +40,7 @@ pub use generation::{
 };
 pub use generator::{AgentResult, Censored, GeneratorResult, TimeIntervals, Uncertainty};
 pub use journeys::JourneySummary;
-pub use times::{PhaseResult, ResponseHeatmap, TimeSummary, TimelineSecond};
+pub use times::{CompoundCalls, PhaseResult, ResponseHeatmap, TimeSummary, TimelineSecond};
 
 /// Version of the result format.
 pub const RESULT_FORMAT: u32 = 1;
@@ -310,6 +310,9 @@ with_counters! {
         /// Journeys of users; absent where there are none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub journeys: Option<JourneySummary>,
+        /// Compound calls; absent where the protocol has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub compound_calls: Option<CompoundCalls>,
         /// By error class.
         pub errors: BTreeMap<String, u64>,
         /// Statuses other than expected.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::op::{Accessed, DirNo, LinkNo};
-use super::wire::{v2, v3};
+use super::wire::{v2, v3, v4};
 
-/// Longest handle of NFSv3 (RFC 1813 §2.4); NFSv2 handles have 32 bytes.
-pub const HANDLE_BYTES_MAX: usize = 64;
+/// Longest handle, that of NFSv4.1 (RFC 8881 §3.1); NFSv3's have up to 64 bytes, NFSv2's 32.
+pub const HANDLE_BYTES_MAX: usize = v4::HANDLE_BYTES_MAX as usize;
 
 /// A file handle that outlives the reply it came in: no allocation, cheap to copy.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,6 +46,13 @@ impl OwnedHandle {
     }
 }
 
+/// [`OwnedHandle::NONE`].
+impl Default for OwnedHandle {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl From<v2::Handle2> for OwnedHandle {
     #[inline]
     fn from(handle: v2::Handle2) -> Self {
@@ -53,10 +60,10 @@ impl From<v2::Handle2> for OwnedHandle {
     }
 }
 
-impl From<v3::Handle<'_>> for OwnedHandle {
+impl From<HandleBytes<'_>> for OwnedHandle {
     #[inline]
-    fn from(handle: v3::Handle<'_>) -> Self {
-        Self::new(handle.bytes()).expect("no longer one is made or decoded")
+    fn from(handle: HandleBytes<'_>) -> Self {
+        Self::new(handle.0).expect("no longer one is decoded")
     }
 }
 
@@ -65,6 +72,24 @@ impl fmt::Debug for OwnedHandle {
         f.write_str("OwnedHandle(")?;
         self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
         f.write_str(")")
+    }
+}
+
+/// A handle as it lies in a message, no longer than the version permits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HandleBytes<'m>(pub(crate) &'m [u8]);
+
+impl<'m> From<v3::Handle<'m>> for HandleBytes<'m> {
+    #[inline]
+    fn from(handle: v3::Handle<'m>) -> Self {
+        Self(handle.bytes())
+    }
+}
+
+impl<'m> From<v4::Handle4<'m>> for HandleBytes<'m> {
+    #[inline]
+    fn from(handle: v4::Handle4<'m>) -> Self {
+        Self(handle.0)
     }
 }
 

@@ -1,18 +1,20 @@
-//! NFS versions 2 and 3 over UDP and TCP: the `nfs-v2`, `nfs-v3` and `nfs-v3-2008` suites.
+//! NFS versions 2 and 3 over UDP and TCP, and version 4.1: the `nfs-v2`, `nfs-v3`, `nfs-v3-2008`,
+//! `nfs-v4.1` and `nfs-v4.1-open` suites.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`wire`] | ONC RPC, portmapper, MOUNT, NFS as bytes, pure |
 //! | [`op`] | one RPC of the mix, as script and session see it |
 //! | [`fileset`], [`script`] | what lies on the server, and what clients request |
-//! | [`procedure`] | calls and replies of both versions of NFS, for session and set-up |
-//! | [`session`] | the state machine of one client |
+//! | [`procedure`] | calls and replies of all versions of NFS, for session and set-up |
+//! | [`session`], [`client`] | the state machine of one client |
 //! | [`remote`], [`mounting`] | set-up's calls, and mounting an export |
 //! | [`validate`], [`prepare`], [`handles`] | set-up around a load point |
 //! | [`parameters`], `plan` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
+pub mod client;
 pub mod fileset;
 pub mod handles;
 #[cfg(feature = "host")]
@@ -43,6 +45,8 @@ pub const PROTOCOL: Protocol = Protocol {
         ("nfs-v2", include_str!("../suites/nfs-v2.toml")),
         ("nfs-v3", include_str!("../suites/nfs-v3.toml")),
         ("nfs-v3-2008", include_str!("../suites/nfs-v3-2008.toml")),
+        ("nfs-v4.1", include_str!("../suites/nfs-v4.1.toml")),
+        ("nfs-v4.1-open", include_str!("../suites/nfs-v4.1-open.toml")),
     ],
     schemes: &[("nfs", 2049)],
     read_workload: |table| parameters::read(table).map(Into::into),

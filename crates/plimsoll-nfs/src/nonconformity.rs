@@ -4,7 +4,7 @@ use plimsoll_model::nonconformity::{Nonconformity, NonconformityKind};
 
 use super::wire::flaws::Flaw;
 use super::wire::rpc::Service;
-use super::wire::{mount, portmap, v2, v3};
+use super::wire::{mount, portmap, v2, v3, v4};
 
 /// A reply to `procedure` of `service` has this flaw.
 pub(crate) fn nonconformity(service: Service, procedure: u32, flaw: Flaw) -> Nonconformity {
@@ -65,6 +65,7 @@ fn spec_reference(service: Service, procedure: u32) -> SpecReference {
             let name = v2::Procedure::from_number(procedure).map(v2::Procedure::name);
             ("RFC 1094", section(&NFS2, "2.2"), name)
         }
+        (v3::PROGRAM, v4::VERSION) => ("RFC 8881", "16.2", Some("COMPOUND")),
         (v3::PROGRAM, _) => {
             let name = v3::Procedure::from_number(procedure).map(v3::Procedure::name);
             ("RFC 1813", section(&NFS3, "3.3"), name)

@@ -23,6 +23,10 @@ pub struct LinkNo(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlotNo(pub u32);
 
+/// A file that a client has open at the server (NFSv4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OpenNo(pub(crate) u32);
+
 /// A part of a file: one RPC of a READ or WRITE of one or more blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -152,6 +156,15 @@ pub struct NfsOp {
     pub kind: OpKind,
     /// The call.
     pub call: NfsCall,
+    /// The file is open already: a further block of the same draw (NFSv4.1).
+    pub opened: Option<OpenNo>,
+}
+
+impl NfsOp {
+    /// The first call of a draw.
+    pub const fn first(kind: OpKind, call: NfsCall) -> Self {
+        Self { kind, call, opened: None }
+    }
 }
 
 /// Path of a file below the set's directory.

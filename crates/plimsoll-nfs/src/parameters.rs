@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::suite::{Parameters, SuiteError, TableReader, percents, weights};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::fileset::BLOCK_BYTES;
 use super::op::Stability;
 
 /// The session numbers its calls with eight bits.
 const OUTSTANDING_MAX: u32 = 256;
+/// Most slots of a session: what the Linux client asks for at most.
+pub(crate) const SLOTS_MAX: u32 = 1_024;
+/// Most connections of a session, as in mounts.
+const CONNECTIONS_MAX: u32 = 16;
 /// More groups than the files of a pattern cannot be equal.
 const ACCESS_GROUPS_MAX: u32 = 100;
 
@@ -19,8 +23,8 @@ const ACCESS_GROUPS_MAX: u32 = 100;
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("required" = ["version"]))]
 pub struct NfsWorkload {
-    /// 2 or 3.
-    #[schemars(with = "u8", range(min = 2, max = 3))]
+    /// 2, 3 or 4.1.
+    #[schemars(with = "f64", extend("enum" = [2, 3, 4.1]))]
     pub version: NfsVersion,
     /// What carries the calls; the query of a target's URL comes before it.
     pub transport: Transport,
@@ -58,6 +62,17 @@ pub struct NfsWorkload {
     /// Mean of the Poisson distribution, truncated to the groups' numbers, that chooses a group.
     #[schemars(range(min = 0.1, max = 50.0))]
     pub access_poisson_mean: f64,
+    /// How files are opened (version 4.1).
+    pub opens: Opens,
+    /// Whether OPEN asks for delegations (version 4.1).
+    pub delegations: bool,
+    /// Slots asked for each session: most calls that the server executes at once of one process
+    /// (version 4.1).
+    #[schemars(range(min = 1, max = SLOTS_MAX))]
+    pub slots: u32,
+    /// Connections of each session (version 4.1).
+    #[schemars(range(min = 1, max = CONNECTIONS_MAX))]
+    pub connections: u32,
     /// Weight of each op: its share of the RPCs, whatever they sum to.
     #[schemars(extend("propertyNames" = schemars::schema_for!(MixOp)), transform = weights)]
     pub mix: BTreeMap<MixOp, f64>,
@@ -84,6 +99,36 @@ impl Transport {
     }
 }
 
+plimsoll_model::named! {
+    fn as_str;
+    /// How files are opened in NFSv4.1.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        JsonSchema,
+    )]
+    #[serde(rename_all = "snake_case")]
+    pub enum Opens {
+        /// Each READ and WRITE of some blocks opens its file and closes it.
+        #[default]
+        PerDraw = "per_draw",
+        /// Never: READ and WRITE have the anonymous stateid.
+        Anonymous = "anonymous",
+        /// A file that is read or written is opened once by each process, and kept open.
+        Held = "held",
+    }
+}
+
+impl Opens {
+    /// For the disclosure.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::PerDraw => "each READ and WRITE of some blocks opens and closes its file",
+            Self::Anonymous => "none: READ and WRITE have the anonymous stateid",
+            Self::Held => "a file is opened when it is first needed, and kept open",
+        }
+    }
+}
+
 impl Parameters for NfsWorkload {}
 
 impl Default for NfsWorkload {
@@ -104,6 +149,10 @@ impl Default for NfsWorkload {
             file_set_seed: 1,
             access_groups: 10,
             access_poisson_mean: 5.0,
+            opens: Opens::default(),
+            delegations: false,
+            slots: 64,
+            connections: 1,
             mix: BTreeMap::new(),
         }
     }
@@ -251,51 +300,58 @@ impl MixOp {
     pub const fn is_in(self, version: NfsVersion) -> bool {
         match version {
             NfsVersion::V2 => !matches!(self, Self::ReadDirPlus | Self::Access | Self::Commit),
-            NfsVersion::V3 => true,
+            NfsVersion::V3 | NfsVersion::V4_1 => true,
         }
     }
 }
 
 /// Version of the NFS protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "u8", try_from = "u8")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "f64")]
 pub enum NfsVersion {
     /// RFC 1094.
     V2,
     /// RFC 1813.
     V3,
+    /// RFC 8881.
+    V4_1,
 }
 
 impl NfsVersion {
-    /// The version of that number.
-    pub const fn new(number: u8) -> Option<Self> {
-        match number {
-            2 => Some(Self::V2),
-            3 => Some(Self::V3),
-            _ => None,
-        }
-    }
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::V2, Self::V3, Self::V4_1];
 
-    /// Its number.
-    pub const fn number(self) -> u8 {
+    /// Its number, in suites, URLs and messages.
+    pub const fn number(self) -> &'static str {
         match self {
-            Self::V2 => 2,
-            Self::V3 => 3,
+            Self::V2 => "2",
+            Self::V3 => "3",
+            Self::V4_1 => "4.1",
+        }
+    }
+
+    /// The version of that number.
+    pub fn parse(number: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| version.number() == number)
+    }
+}
+
+impl Serialize for NfsVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::V2 => serializer.serialize_u8(2),
+            Self::V3 => serializer.serialize_u8(3),
+            Self::V4_1 => serializer.serialize_f64(4.1),
         }
     }
 }
 
-impl From<NfsVersion> for u8 {
-    fn from(version: NfsVersion) -> Self {
-        version.number()
-    }
-}
-
-impl TryFrom<u8> for NfsVersion {
+impl TryFrom<f64> for NfsVersion {
     type Error = String;
 
-    fn try_from(number: u8) -> Result<Self, String> {
-        Self::new(number).ok_or_else(|| format!("NFS version {number} is not 2 or 3"))
+    fn try_from(number: f64) -> Result<Self, String> {
+        Self::parse(&number.to_string())
+            .ok_or_else(|| format!("NFS version {number} is not 2, 3 or 4.1"))
     }
 }
 
@@ -319,10 +375,12 @@ mod tests {
     use super::*;
     use plimsoll_model::suite::{Override, Suite};
 
-    const SUITES: [(&str, &str); 3] = [
+    const SUITES: [(&str, &str); 5] = [
         ("nfs-v2", include_str!("../suites/nfs-v2.toml")),
         ("nfs-v3", include_str!("../suites/nfs-v3.toml")),
         ("nfs-v3-2008", include_str!("../suites/nfs-v3-2008.toml")),
+        ("nfs-v4.1", include_str!("../suites/nfs-v4.1.toml")),
+        ("nfs-v4.1-open", include_str!("../suites/nfs-v4.1-open.toml")),
     ];
 
     fn suite(at: usize, set: &[&str]) -> Result<Suite, SuiteError> {
@@ -382,7 +440,7 @@ mod tests {
         let lacking = refusal(0, "workload.mix.commit=5");
         assert!(lacking.contains("NFS version 2 has no commit") && lacking.contains("version = 3"));
         assert!(refusal(1, "workload.mix.read=-1").contains("from 0 to"));
-        assert!(refusal(1, "workload.version=4").contains("from 2 to 3"));
+        assert!(refusal(1, "workload.version=4").contains("not 2, 3 or 4.1"));
         assert!(refusal(1, "workload.transport=tcpp").contains("did you mean \"tcp\"?"));
         assert!(refusal(1, "workload.read_blocks=[85, 8, 4, 2, 2]").contains("sum to 100"));
         assert!(refusal(1, "workload.write_blocks=[100]").contains("6 whole numbers"));

@@ -8,31 +8,32 @@ use plimsoll_model::units::{Bytes, grouped};
 
 use super::fileset::{FILES_MIN, FileSet};
 use super::mounting::{MountRequest, Mounted, mount};
-use super::parameters::{NfsWorkload, Transport, op_names, op_shares, ops_per_arrival};
+use super::parameters::{NfsVersion, NfsWorkload, Transport, op_names, op_shares, ops_per_arrival};
 use super::prepare::{NfsPreparation, PreparationRequest};
 use plimsoll_protocol::net::{LinkKind, SetupError, SourcePort};
 use plimsoll_protocol::{Plan, PlanError, PlanRequest};
 
 /// Mounts every target and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = request.suite.workload.parameters::<NfsWorkload>();
+    let mut workload = request.suite.workload.parameters::<NfsWorkload>().clone();
     check_load(request.suite)?;
-    let mounts = mount_all(request, workload)?;
+    let mounts = mount_all(request, &workload)?;
     check_exports(&mounts)?;
-    let facts = facts(request, workload, &mounts);
-    let practices = practices(request, workload, &mounts);
+    workload.version = common_version(&mounts)?.unwrap_or(workload.version);
+    let facts = facts(request, &workload, &mounts);
+    let practices = practices(request, &workload, &mounts);
     let addresses = mounts.iter().map(|mounted| mounted.ports.nfs).collect();
     let reserved_ports = mounts.iter().any(|mounted| mounted.source == SourcePort::Reserved)
         && request.dial.caller().may_reserve_ports;
+    let (names, shares) = (op_names(&workload), Some(op_shares(&workload)));
     let preparation = NfsPreparation::new(PreparationRequest {
         mounts,
-        workload: workload.clone(),
+        workload,
         scale: request.profile.workload_scale,
         point: request.profile.warm_up + request.profile.measure,
         seed: request.seed,
         conditioning: request.suite.conditioning,
     });
-    let (names, shares) = (op_names(workload), Some(op_shares(workload)));
     let plan = Plan::per_point(preparation, names, shares, practices, facts);
     Ok(Plan { addresses: Some(addresses), reserved_ports, ..plan })
 }
@@ -95,6 +96,19 @@ fn check_exports(mounts: &[Mounted]) -> Result<(), SetupError> {
     Ok(())
 }
 
+/// The version of NFS that all servers are measured by.
+fn common_version(mounts: &[Mounted]) -> Result<Option<NfsVersion>, SetupError> {
+    let Some(first) = mounts.first() else { return Ok(None) };
+    match mounts.iter().find(|other| other.site.version != first.site.version) {
+        Some(other) => Err(SetupError::Wrong(format!(
+            "targets {} and {} have different versions of NFS; compare versions with plimsoll \
+             versus, or with an experiment",
+            first.target, other.target
+        ))),
+        None => Ok(Some(first.site.version)),
+    }
+}
+
 fn practices(
     request: &PlanRequest<'_>,
     workload: &NfsWorkload,
@@ -105,6 +119,17 @@ fn practices(
         "20 directories, 20 symbolic links and 100 names to create per 10 ops/s of load",
     )];
     practices.push(Practice::new("generator.accessed", "one file in ten"));
+    practices.push(Practice::new(
+        "generator.operations",
+        match workload.version {
+            NfsVersion::V2 | NfsVersion::V3 => "one RPC each".to_owned(),
+            NfsVersion::V4_1 => format!(
+                "one compound each, with the attributes that the Linux client asks for; READDIRPLUS \
+                 is READDIR, CREATE is OPEN and CLOSE; {}",
+                workload.opens.describe()
+            ),
+        },
+    ));
     practices
         .push(Practice::new("generator.file_sizes", "1 KiB to 1 MiB in ten steps, mean 26.7 KiB"));
     let scale = request.profile.workload_scale;
@@ -121,6 +146,7 @@ fn practices(
     // A target's URL comes before the suite.
     if let Some(first) = mounts.first() {
         practices.push(Practice::new("workload.transport", first.transport()));
+        practices.push(Practice::new("workload.version", first.site.version.number()));
     }
     practices
 }
@@ -162,6 +188,17 @@ fn facts(request: &PlanRequest<'_>, workload: &NfsWorkload, mounts: &[Mounted]) 
     );
     fact("write stability", format!("{:?}", workload.stability()));
     fact("content verified", format!("one READ in {}", workload.verify_one_in));
+    if workload.version == NfsVersion::V4_1 {
+        let delegations = if workload.delegations { "asked for" } else { "declined" };
+        facts.push(Setting::new(
+            "opens",
+            format!("{}; delegations {delegations}", workload.opens.describe()),
+        ));
+        facts.push(Setting::new(
+            "session of each client",
+            format!("{} slots asked for, {} connections", workload.slots, workload.connections),
+        ));
+    }
     for mounted in mounts {
         facts.extend(mounted.facts());
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use super::procedure::results::ReplyError;
 use super::wire::rpc::{ReplyOutcome, Service, auth};
 use super::wire::v3::Status3;
+use super::wire::v4::Status4;
 use super::wire::xdr::XdrError;
 use super::wire::{mount, portmap, v3};
 use plimsoll_protocol::blocking::BlockingError;
@@ -25,6 +26,9 @@ pub enum CallError {
     /// What came is not a record.
     #[error("the server's stream cannot be read: {0}")]
     Stream(String),
+    /// The server gives no session (NFSv4.1).
+    #[error("{0}")]
+    Session(String),
     /// The procedure itself answered with an error; versions 2 and 3 share the numbers.
     #[error("the server answered {}", named(*.0))]
     Status(Status3),
@@ -76,6 +80,7 @@ impl CallError {
             Self::Restarted => "start again: what is there will be kept",
             Self::Foreign => "move it away",
             Self::Nothing => "see what the server's log says",
+            Self::Session(_) => "see whether the server serves NFS version 4.1",
             Self::Refused(_) | Self::Stopped => "",
         }
     }
@@ -111,12 +116,17 @@ fn remedy(status: Status3) -> &'static str {
             "the export changed under the run, or the server keeps fewer handles than there are \
              files: start the run again, and raise that limit"
         }
+        _ if status.0 == Status4::WRONGSEC.0 => {
+            "let the export allow sec=sys: calls are authenticated by AUTH_SYS alone"
+        }
+        _ if status.0 == Status4::MOVED.0 => "give the URL of the server that has it now",
         _ => "see what the server's log says",
     }
 }
 
 fn named(status: Status3) -> String {
-    status.name().map_or_else(|| format!("with status {}", status.0), str::to_owned)
+    let name = status.name().or_else(|| Status4(status.0).name());
+    name.map_or_else(|| format!("with status {}", status.0), str::to_owned)
 }
 
 /// The RPC layer's refusal of a call.

@@ -15,6 +15,7 @@ use plimsoll_model::units::Nanos;
 use plimsoll_protocol::blocking::{Blocking, BlockingError, SILENCE_MAX};
 use plimsoll_protocol::net::{ChannelError, Dial, NonconformityLog, SourcePort};
 
+use super::client::NfsClient;
 use super::handles::OwnedHandle;
 use super::nonconformity::nonconformity;
 use super::op::{NfsCall, NfsOp, Stability};
@@ -22,12 +23,13 @@ use super::parameters::NfsVersion;
 use super::procedure::results::{
     self, Attributes, Limits, LookupResult, Made, ReplyError, Space, Written,
 };
-use super::procedure::{Call, Cookie, Reply};
+use super::procedure::{Call, Cookie, Dialect, Reply};
 use super::refusal::{CallError, RpcRefusal};
-use super::session::{NfsSession, NfsSite};
+use super::session::{Granted, NfsSite};
 use super::wire::flaws::{Flaw, Flaws};
 use super::wire::rpc::{CallWriter, ReplyHead, ReplyOutcome, Service, procedure_of};
 use super::wire::v3::{self, Status3};
+use super::wire::v4::Status4;
 use super::wire::xdr::{Decode, Encode, XdrIn};
 
 /// Calls in flight on a stream.
@@ -46,8 +48,11 @@ const DATAGRAM_WAITS: [Duration; 4] = [
 ];
 /// How long a busy server is left alone.
 const PAUSE: Duration = Duration::from_millis(100);
-/// After about half a minute of pauses a busy server's answer is final.
-const BUSY_PAUSES_MAX: u32 = 300;
+/// After about two minutes of pauses a busy server's answer is final: a server of NFSv4.1 lets its
+/// former clients reclaim what they had open for 90 s after a restart.
+const BUSY_PAUSES_MAX: u32 = 1_200;
+/// How long a server may take to destroy a session.
+const LOG_OFF_WAIT: Duration = Duration::from_millis(500);
 /// Bytes of a listing per call.
 const LISTING_BYTES: u32 = 32 * 1024;
 /// Most entries of one listing; a server that never ends one is broken.
@@ -93,7 +98,7 @@ pub struct ReadBack {
 
 /// A channel to a service of a server, mostly NFS.
 pub struct Remote {
-    blocking: Blocking<NfsSession>,
+    blocking: Blocking<NfsClient>,
     site: Rc<NfsSite>,
     service: Service,
     log: NonconformityLog,
@@ -101,6 +106,13 @@ pub struct Remote {
     calls: u32,
     /// Procedure of the reply that came last.
     answered: u32,
+}
+
+/// A server forgets a client that does not log off when its lease ends.
+impl Drop for Remote {
+    fn drop(&mut self) {
+        self.blocking.log_off(LOG_OFF_WAIT);
+    }
 }
 
 /// Why calls ended early, and the step that failed, if it was one of them.
@@ -121,8 +133,10 @@ impl Remote {
             LinkKind::Datagram => DATAGRAM_WINDOW,
         };
         let (op_timeout, site) = (Nanos::MAX, Rc::new(site));
-        let client = ClientContext { client: 0, endpoint: 0, seed: 0, op_timeout, nonce: 0 };
-        let session = NfsSession::new(Rc::clone(&site), client, window).numbered_from(first_xid);
+        // Unique, as its xids are.
+        let nonce = u64::from(first_xid) << 32 | u64::from(std::process::id());
+        let client = ClientContext { client: 0, endpoint: 0, seed: 0, op_timeout, nonce };
+        let session = NfsClient::new(Rc::clone(&site), client, window).numbered_from(first_xid);
         let blocking = Blocking::new(session, dial.dial(address, site.link, source)?, stop);
         let log = dial.nonconformities();
         Ok(Self { blocking, site, service, log, calls: 0, answered: 0 })
@@ -131,6 +145,16 @@ impl Remote {
     /// Version of NFS.
     pub fn version(&self) -> NfsVersion {
         self.site.version
+    }
+
+    /// What the server granted to the session of NFSv4.1.
+    pub(crate) fn granted(&self) -> Granted {
+        self.blocking.session().granted()
+    }
+
+    /// The form of its calls.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.site.dialect()
     }
 
     /// Makes the calls of all `steps`, the last first, and of those that `on_reply` adds because of
@@ -186,7 +210,7 @@ impl Remote {
         let out = self.blocking.session_mut().composed();
         write(CallWriter { xid: 0, credential: &self.site.credential, out });
         let procedure = procedure_of(out).unwrap_or_default();
-        self.blocking.issue(ticket, NfsOp { kind: OpKind(0), call: NfsCall::Composed });
+        self.blocking.issue(ticket, NfsOp::first(OpKind(0), NfsCall::Composed));
         (ticket, procedure)
     }
 
@@ -210,7 +234,10 @@ impl Remote {
                 (OpStatus::Ok, session) => {
                     Ok((ended.ticket, session.take_answer().unwrap_or_default()))
                 }
-                _ => Err(CallError::Stream(ended.detail)),
+                (_, session) => Err(match session.lost() {
+                    Some(reason) => CallError::Session(reason),
+                    None => CallError::Stream(ended.detail),
+                }),
             };
         }
         Err(ChannelError::Timeout.into())
@@ -228,13 +255,14 @@ impl Remote {
     }
 
     fn is_busy(&self, reply: Reply<'_>) -> bool {
-        let busy = Status3::JUKEBOX.0;
+        // DELAY of NFSv4.1 has the number of JUKEBOX, and no other version has GRACE.
+        let busy = [Status3::JUKEBOX.0, Status4::GRACE.0];
         self.service.program == v3::PROGRAM
-            && matches!(reply.status(), Err(ReplyError::Status { code, .. }) if code == busy)
+            && matches!(reply.status(), Err(ReplyError::Status { code, .. }) if busy.contains(&code))
     }
 
     /// Makes one call, until the server is not busy; `read` reads the reply.
-    fn ask<T>(
+    pub(crate) fn ask<T>(
         &mut self,
         write: impl Fn(CallWriter<'_>),
         mut read: impl FnMut(Reply<'_>) -> Result<T, ReplyError>,
@@ -253,8 +281,8 @@ impl Remote {
         call: Call<'_>,
         read: impl FnMut(Reply<'_>) -> Result<T, ReplyError>,
     ) -> Result<T, CallError> {
-        let version = self.site.version;
-        self.ask(|to| call.encode(version, to), read)
+        let dialect = self.dialect();
+        self.ask(|to| call.encode(dialect, to), read)
     }
 
     /// Calls a procedure of the service, whatever it is.
@@ -291,7 +319,9 @@ impl Remote {
             Err(CallError::Refused(refusal)) => {
                 Ok(refusal.outcome == ReplyOutcome::ProcedureUnavailable)
             }
-            Err(CallError::Status(status)) => Ok(status == Status3::NOTSUPP),
+            Err(CallError::Status(status)) => {
+                Ok([Status3::NOTSUPP.0, Status4::OP_ILLEGAL.0].contains(&status.0))
+            }
             Err(error @ (CallError::Stopped | CallError::Channel(_))) => Err(error),
             // Flaws of its reply show when the operation is checked.
             Ok(()) | Err(_) => Ok(false),

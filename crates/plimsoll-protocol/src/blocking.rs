@@ -139,6 +139,13 @@ impl<S: Session> Blocking<S> {
         }
     }
 
+    /// Has the session log off, and waits for the end of that, at most so long.
+    pub fn log_off(&mut self, at_most: Duration) {
+        self.session.log_off(NOW, &mut self.wire);
+        let mut time_left = at_most;
+        while !self.session.has_logged_off() && self.step(&mut time_left).is_ok() {}
+    }
+
     /// Tells the session what happens next within `time_left`.
     fn step(&mut self, time_left: &mut Duration) -> Result<(), BlockingError> {
         let Self { session, wire, stop, incoming, .. } = self;

@@ -119,6 +119,19 @@ fn of_some_suites<'r>(run: &RunResult, points: Sheet<OfPoint<'r, ()>>) -> Sheet<
                 .point("journey_p95_ns", move |p| of(p)?.time_ns?.p95)
                 .point("journey_busy_p50_ns", move |p| of(p)?.busy_ns?.p50)
         })
+        .columns_if(any(|p| p.compound_calls.is_some()), |points| {
+            let of = |p: &PointResult| p.compound_calls;
+            points
+                .point("compounds_per_s", move |p| of(p)?.compounds_per_s)
+                .point("operations_per_s", move |p| of(p)?.operations_per_s)
+                .point("opens_per_s", move |p| of(p)?.opens_per_s)
+                .point("open_p50_ns", move |p| of(p)?.open_ns?.p50)
+                .point("open_p99_ns", move |p| of(p)?.open_ns?.p99)
+                .point("close_p50_ns", move |p| of(p)?.close_ns?.p50)
+                .point("close_p99_ns", move |p| of(p)?.close_ns?.p99)
+                .point("slot_wait_p50_ns", move |p| of(p)?.slot_wait_ns?.p50)
+                .point("slot_wait_p99_ns", move |p| of(p)?.slot_wait_ns?.p99)
+        })
         .columns_if(any(|p| p.generation.is_some()), generation_columns)
         .columns_if(any(|p| p.goodput.is_some()), goodput_columns)
 }

@@ -136,6 +136,7 @@ impl MarkdownPage {
             }
             self.table(&view.per_target);
             self.table(&view.sessions);
+            self.table(&view.compound_calls);
             self.table(&view.journeys);
             self.table(&view.pages);
             self.table(&view.session_steps);

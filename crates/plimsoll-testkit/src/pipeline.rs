@@ -41,6 +41,8 @@ pub struct Pipeline {
     pub discards: bool,
     /// Clients of a worker that share a session.
     pub clients_per_session: u32,
+    /// Sessions send [`FAREWELL`] after the load, and have logged off when it is answered.
+    pub logs_off: bool,
 }
 
 impl Default for Pipeline {
@@ -58,10 +60,13 @@ impl Default for Pipeline {
             read_limit: usize::MAX,
             discards: false,
             clients_per_session: 1,
+            logs_off: false,
         }
     }
 }
 
+/// What a session sends when it logs off.
+pub const FAREWELL: u64 = u64::MAX;
 /// Bits of a number that identify the client's op; above them, the remaining follow-ons.
 const FOLLOW_ONS_SHIFT: u32 = 56;
 const CLIENT_SHIFT: u32 = 32;
@@ -95,6 +100,7 @@ pub struct PipelineSession<const BATCH: bool> {
     /// Replies after which it gives up.
     replies_left: Option<u64>,
     counters: SessionCounters,
+    logging_off: bool,
 }
 
 impl<const BATCH: bool> PipelineSession<BATCH> {
@@ -112,10 +118,12 @@ impl<const BATCH: bool> PipelineSession<BATCH> {
                 .filter(|(below, _)| context.client < *below)
                 .map(|(_, replies)| replies),
             counters: SessionCounters::default(),
+            logging_off: false,
         }
     }
 
     fn reply(&mut self, number: u64, io: &mut impl Io) {
+        self.logging_off &= number != FAREWELL;
         // An unexpected number is the reply to an op that was sent twice, or has timed out.
         let Some(at) = self.pending.iter().position(|p| p.op.number == number) else { return };
         let Pending { ticket, op, .. } = self.pending.remove(at);
@@ -244,6 +252,18 @@ impl<const BATCH: bool> Session for PipelineSession<BATCH> {
 
     fn lost(&self) -> Option<String> {
         (self.replies_left == Some(0)).then(|| "gave up".to_owned())
+    }
+
+    fn log_off(&mut self, _now: Nanos, io: &mut impl Io) {
+        assert_ne!(self.replies_left, Some(0), "a client that has given up is not called again");
+        if let Some(link) = self.link.filter(|_| self.settings.logs_off) {
+            self.logging_off = true;
+            io.send(link, &FAREWELL.to_be_bytes());
+        }
+    }
+
+    fn has_logged_off(&self) -> bool {
+        !self.logging_off
     }
 
     fn take_counters(&mut self) -> SessionCounters {

@@ -2,7 +2,7 @@
 
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::finding::WorkerCore;
-use plimsoll_model::limit::{EarlierService, Evidence, Limit, LimitFacts};
+use plimsoll_model::limit::{EarlierService, Evidence, Limit, LimitFacts, LimitKind};
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Suite};
 use plimsoll_model::units::Nanos;
@@ -46,10 +46,15 @@ pub(super) fn limit_of(
         Saturation::Alone => (true, None),
         Saturation::Yes(ratio) => (false, ratio),
     };
+    let full = resources::full(&scenes);
+    // Clients are busy while their ops wait for slots.
+    if let Some(limit) = full.is_empty().then(|| slots_limit(point, all)).flatten() {
+        return limit;
+    }
     if let Some(limit) = clients_limit(point, all) {
         return limit;
     }
-    let mut named = resources::full(&scenes).into_iter();
+    let mut named = full.into_iter();
     match named.next() {
         Some(first) if alone => Limit { only_load: true, ..first },
         Some(first) => Limit { also: named.collect(), ..first },
@@ -162,13 +167,73 @@ const CLIENTS_BUSY_MIN_RATIO: f64 = 0.9;
 /// A server with a service time longer by this factor than at its lowest load is slowing down.
 const SLOWER_MIN_RATIO: f64 = 1.5;
 
-/// All clients were busy while the server answered as fast as with little to do: as at the lowest
-/// load, or at the first ops of a single load. Then the number of clients was the limit (Little's
-/// law), and the server's limit is unknown.
-pub(super) fn clients_limit(point: &PointResult, all: &[&PointResult]) -> Option<Limit> {
-    let service = |p: &PointResult| p.service_ns?.mean;
+/// The limit of a load that is not the server's: the slots of sessions, as [`limit_of`] found them,
+/// or the clients.
+pub(super) fn limit_of_load(point: &PointResult, all: &[&PointResult]) -> Option<Limit> {
+    let slots = (point.limit.kind == LimitKind::Slots).then(|| point.limit.clone());
+    slots.or_else(|| clients_limit(point, all))
+}
+
+/// All clients were busy while the server was as fast as with little to do. Then the number of
+/// clients was the limit (Little's law), and the server's limit is unknown.
+fn clients_limit(point: &PointResult, all: &[&PointResult]) -> Option<Limit> {
     let (requested, achieved) = (point.clients_requested?, point.achieved_ops_per_s?);
     let clients = f64::from(requested);
+    let Service { now, low, earlier } = as_fast_service(point, all)?;
+    if achieved * now / 1e9 < CLIENTS_BUSY_MIN_RATIO * clients {
+        return None;
+    }
+    let facts = LimitFacts::Clients {
+        clients: requested,
+        service_ns: rounded(now),
+        earlier_ns: rounded(low),
+        earlier,
+        most_ops_per_s: clients * 1e9 / now,
+    };
+    let evidence = vec![
+        figure("clients", clients, "clients", None),
+        figure("service_ns.mean", now, "ns", Some(low)),
+    ];
+    Some(Limit::new(facts, evidence))
+}
+
+/// Share of the time from its issue to its reply that an op waits for a slot, from which the slots
+/// limit the load: with more of them, a third more ops would be under way.
+const SLOT_WAIT_MIN_RATIO: f64 = 0.25;
+
+/// Ops waited for slots of their sessions while the server was as fast as with little to do.
+fn slots_limit(point: &PointResult, all: &[&PointResult]) -> Option<Limit> {
+    let waits = point.compound_calls?.slot_wait_ns?;
+    let Service { now, low, earlier } = as_fast_service(point, all)?;
+    let waited = waits.mean? * waits.n as f64 / point.service_ns?.n as f64;
+    if waited < SLOT_WAIT_MIN_RATIO * (waited + now) {
+        return None;
+    }
+    let facts = LimitFacts::Slots {
+        waited_ns: rounded(waited),
+        service_ns: rounded(now),
+        earlier_ns: rounded(low),
+        earlier,
+    };
+    let evidence = vec![
+        figure("slot_wait_per_op", waited, "ns", None),
+        figure("service_ns.mean", now, "ns", Some(low)),
+    ];
+    Some(Limit::new(facts, evidence))
+}
+
+/// Mean service times, in nanoseconds.
+struct Service {
+    now: f64,
+    /// With little to do.
+    low: f64,
+    earlier: EarlierService,
+}
+
+/// Of a server that answers an open load about as fast as with little to do: as at the lowest load,
+/// or at the first ops of a single load.
+fn as_fast_service(point: &PointResult, all: &[&PointResult]) -> Option<Service> {
+    let service = |p: &PointResult| p.service_ns?.mean;
     let now = service(point)?;
     let lowest = all
         .iter()
@@ -179,28 +244,14 @@ pub(super) fn clients_limit(point: &PointResult, all: &[&PointResult]) -> Option
         true => (service(lowest)?, EarlierService::LowLoad),
         false => (point.first_service_ns?, EarlierService::FirstOps),
     };
-    let busy = achieved * now / 1e9;
-    if busy < CLIENTS_BUSY_MIN_RATIO * clients || now > SLOWER_MIN_RATIO * low {
-        return None;
-    }
-    let time = |ns: f64| Nanos(ns.round() as u64);
-    let evidence = |name: &str, value: f64, unit: &str, low_load_value| Evidence {
-        name: name.to_owned(),
-        value,
-        unit: unit.to_owned(),
-        low_load_value,
-        ..Evidence::default()
-    };
-    let facts = LimitFacts::Clients {
-        clients: requested,
-        service_ns: time(now),
-        earlier_ns: time(low),
-        earlier,
-        most_ops_per_s: clients * 1e9 / now,
-    };
-    let evidence = vec![
-        evidence("clients", clients, "clients", None),
-        evidence("service_ns.mean", now, "ns", Some(low)),
-    ];
-    Some(Limit::new(facts, evidence))
+    (now <= SLOWER_MIN_RATIO * low).then_some(Service { now, low, earlier })
+}
+
+fn rounded(ns: f64) -> Nanos {
+    Nanos(ns.round() as u64)
+}
+
+fn figure(name: &str, value: f64, unit: &str, low_load_value: Option<f64>) -> Evidence {
+    let (name, unit) = (name.to_owned(), unit.to_owned());
+    Evidence { name, value, unit, low_load_value, ..Evidence::default() }
 }

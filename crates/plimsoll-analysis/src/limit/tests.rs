@@ -1,11 +1,14 @@
 use plimsoll_model::capacity::CapacityRequest;
 use plimsoll_model::disclosure::{Disclosure, TargetDisclosure};
-use plimsoll_model::event::{AgentPoint, CoreUser, LostSign, ResourceUse, ServerLost};
+use plimsoll_model::event::{
+    AgentPoint, Bound, CoreUser, LostSign, ResourceUse, ServerLost, TimeKind,
+};
 use plimsoll_model::limit::{LimitFacts, LimitKind};
-use plimsoll_model::result::NotCounted;
+use plimsoll_model::result::{NotCounted, RunResult};
 use plimsoll_report::sentences::limit;
 
 use crate::analyse;
+use crate::raw::PointTimes;
 use crate::testing::{PointBuilder, RunBuilder};
 
 fn limit(points: impl IntoIterator<Item = PointBuilder>) -> String {
@@ -375,4 +378,36 @@ fn a_single_closed_load_with_a_full_resource_is_a_peak() {
     assert_eq!(bound(&[32], LimitFacts::NoneFull), Bound::AtLeast);
     assert_eq!(bound(&[32], LimitFacts::Generator), Bound::AtLeast);
     assert_eq!(bound(&[8, 32], threads), Bound::AtLeast, "throughput grew with the load");
+}
+
+#[test]
+fn ops_that_wait_for_slots_of_a_server_that_is_not_slower_are_limited_by_the_slots() {
+    // 100 ms an op from the slot on; without waits the clients would be the limit.
+    let limited = |waited_ms: u64, low_ms: u64| {
+        let of = |rate, ms: u64| PointBuilder::open(rate).response_ns(ms * 1_000_000);
+        let (low, high) = (of(300.0, low_ms), of(1_000.0, 100).achieved(640));
+        let mut slices = high.slices();
+        for slice in &mut slices {
+            let waits = TimeKind::SlotWait.of_mut(&mut slice.ops[0]);
+            waits.record_n(waited_ms * 1_000_000, 1_000).unwrap();
+        }
+        let mut run = RunBuilder::from_points([low, high]);
+        let finished = run.finished_mut(1);
+        (finished.totals.compounds, finished.totals.opens) = (60_000, 3_000);
+        let stem = finished.point.stem();
+        run.histograms.insert(stem, PointTimes::from_seconds(slices));
+        analyse(&run.raw())
+    };
+    let kind = |waited_ms, low_ms| limited(waited_ms, low_ms).points[1].limit.kind;
+    let RunResult { points, summary, .. } = limited(300, 100);
+    let calls = points[1].compound_calls.unwrap();
+    assert_eq!((calls.compounds_per_s, calls.opens_per_s), (Some(2_000.0), Some(100.0)));
+    assert_eq!((calls.slot_wait_ns.unwrap().n, calls.open_ns), (30_000, None));
+    assert_eq!(points[0].compound_calls, None);
+    let text = limit::text(&points[1].limit);
+    assert!(text.starts_with("the sessions' slots: ops waited 300 ms of 400 ms"), "{text}");
+    assert!(summary.limit.unwrap().starts_with("the sessions' slots"));
+    assert_eq!(summary.bound, Bound::AtLeast, "more slots might bring more");
+    assert_eq!(kind(20, 100), LimitKind::Clients, "a sixth of the time");
+    assert_eq!(kind(300, 1), LimitKind::Unknown, "the server is slower than before");
 }

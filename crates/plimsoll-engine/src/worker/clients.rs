@@ -116,6 +116,11 @@ impl<S> Clients<S> {
         &self.seated(session).session
     }
 
+    /// How many there are, whether they have left the load or not.
+    pub(super) const fn sessions(&self) -> u32 {
+        self.sessions.len() as u32
+    }
+
     pub(super) fn is_gone(&self, session: u32) -> bool {
         self.seated(session).gone
     }
@@ -262,6 +267,11 @@ impl<S: Session> Clients<S> {
     pub(super) fn is_last(&self, session: u32, link: Link, drained: bool) -> bool {
         let seated = self.seated(session);
         seated.in_flight <= 1 || (drained && seated.session.at_boundary(link))
+    }
+
+    /// No session is still to log off.
+    pub(super) fn have_logged_off(&self) -> bool {
+        self.sessions.iter().all(|seated| seated.gone || seated.session.has_logged_off())
     }
 
     /// What sessions counted since the last call.

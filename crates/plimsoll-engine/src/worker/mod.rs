@@ -6,12 +6,13 @@
 //!
 //! Each part owns its state: `ops` what becomes of an op, with `schedule` and `pace` (when clients act),
 //! `clients` (sessions and what they have in flight) and `recording`; `connections` the links and
-//! the driver; `waiting` how long to wait.
+//! the driver; `waiting` how long to wait; `log_off` what follows the load.
 
 mod clients;
 mod connections;
 mod due_counts;
 mod links;
+mod log_off;
 mod ops;
 mod pace;
 mod recording;
@@ -34,6 +35,7 @@ use crate::workload;
 use clients::Clients;
 use connections::{Brought, Connections, Read};
 use links::Sending;
+use log_off::LogOff;
 use ops::{DueBy, Ops};
 use recording::Recording;
 use schedule::{Schedule, Schedules};
@@ -124,7 +126,7 @@ where
         }
     }
 
-    /// Runs to the end of the point and reports the totals.
+    /// Runs to the end of the point, reports the totals and lets the sessions log off.
     fn run(mut self) {
         self.ops.connections().begin();
         self.ops.recording().begin();
@@ -145,7 +147,8 @@ where
             self.ops.connections().links().end_round();
         }
         let now = self.ops.connections().now();
-        self.ops.finish(now);
+        let (connections, clients) = self.ops.finish(now);
+        LogOff::new(connections, clients, self.buffer).run(self.stop);
     }
 
     /// The round's time. Where no op is due by the clock, that of the last thing done will do.

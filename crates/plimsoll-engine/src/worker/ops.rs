@@ -188,14 +188,16 @@ where
         }
     }
 
-    /// The point ends at `now`; ops that are still in flight stay unfinished.
-    pub(super) fn finish(mut self, now: Nanos) {
+    /// The point ends at `now`; ops that are still in flight stay unfinished. Returns what
+    /// sessions need to log off.
+    pub(super) fn finish(mut self, now: Nanos) -> (Connections<D>, Clients<S>) {
         self.roll_intervals(now);
         for flight in self.clients.flights() {
             self.recording.unfinished(flight, now);
         }
         let counted = self.count();
         self.recording.finish(now, &counted, &self.schedules.finish(now));
+        (self.connections, self.clients)
     }
 
     fn count(&mut self) -> Counted {
@@ -308,7 +310,8 @@ where
         }
         let endpoint = self.clients.endpoint(client);
         let in_flight = self.clients.in_flight() + 1;
-        let reply = Replied { endpoint, sent: flight.sent, done: now, in_flight, shape };
+        let sent = flight.service_from();
+        let reply = Replied { endpoint, sent, done: now, in_flight, shape };
         self.recording.replied(flight.due, &reply);
     }
 
@@ -327,6 +330,7 @@ where
         self.clients.call(session, links_and_stamp, &mut self.produced, |session, port| {
             session.issue(ticket, op, sent, port);
         });
+        self.record_marks(session, sent);
         true
     }
 

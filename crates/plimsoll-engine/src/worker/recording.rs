@@ -77,9 +77,11 @@ impl FirstOps {
     #[inline]
     fn replied(&self, op: &Replied, totals: &mut WorkerTotals) {
         if op.sent < self.until {
+            // What was sent after the reply, a CLOSE say, was not waited for.
+            let sent_at = op.sent.max(op.shape.sent_at);
+            let from = if sent_at <= op.done { sent_at } else { op.sent };
             totals.first_ops += 1;
-            totals.first_service_ns_total +=
-                op.done.saturating_sub(op.sent.max(op.shape.sent_at)).0;
+            totals.first_service_ns_total += op.done.saturating_sub(from).0;
         }
     }
 }

@@ -1,15 +1,19 @@
-//! Clients that cannot continue, and the load after the window: on the simulated clock.
+//! Clients that cannot continue, the load after the window, and sessions that log off after it: on
+//! the simulated clock.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plimsoll_engine::driver::Driver;
 use plimsoll_model::assignment::{Assignment, Load};
 use plimsoll_model::event::Phase;
 use plimsoll_model::suite::{Arrivals, InterArrival};
 use plimsoll_model::units::Nanos;
 use plimsoll_testkit::echo::Echo;
-use plimsoll_testkit::pipeline::Pipeline;
+use plimsoll_testkit::pipeline::{FAREWELL, Pipeline};
 use plimsoll_testkit::sim::{SimDriver, Target};
 
 use crate::support::streamed::{Second, Streamed};
-use crate::support::{Observation, assignment, closed, open, run};
+use crate::support::{Observation, assignment, closed, open, run, run_until};
 
 const MS_10: Nanos = Nanos::from_millis(10);
 
@@ -209,4 +213,54 @@ fn ops_due_in_the_window_have_the_ramp_down_and_the_drain_to_finish() {
     assert_eq!(run(&Echo, &task, 0, &mut SimDriver::new(late)).totals.unfinished, 10);
     task.phases.ramp_down_ns = Nanos::from_secs(3);
     assert_eq!(run(&Echo, &task, 0, &mut SimDriver::new(late)).totals.unfinished, 0);
+}
+
+/// Of the sessions of a load point, how many said farewell.
+fn farewells(observed: &Observation) -> usize {
+    observed.requests.iter().filter(|number| **number == FAREWELL).count()
+}
+
+#[test]
+fn sessions_log_off_after_the_load_and_nothing_of_it_is_recorded() {
+    let task = assignment(closed(3, Nanos::ZERO));
+    let ends = |logs_off: bool| {
+        let mut driver = steady();
+        let observed = run(&Pipeline { logs_off, ..desktop(None) }, &task, 0, &mut driver);
+        (observed, driver.now())
+    };
+    let ((silent, end), (polite, later)) = (ends(false), ends(true));
+    assert_eq!((farewells(&silent), farewells(&polite)), (0, 3));
+    assert_eq!(polite.requests[polite.requests.len() - 3..], [FAREWELL; 3]);
+    assert_eq!(silent.totals, polite.totals);
+    assert_eq!(later, end + MS_10, "until the replies have come");
+    let end_of = |observed: &Observation| observed.intervals.last().unwrap().end;
+    assert_eq!(end_of(&silent), end_of(&polite));
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_not_waited_for_longer_than_a_second() {
+    let silent = |now: Nanos| (now < Nanos::from_secs(11)).then(|| now + MS_10);
+    let mut driver = SimDriver::new(silent);
+    let polite = Pipeline { logs_off: true, ..desktop(None) };
+    let task = assignment(closed(2, Nanos::ZERO));
+    let observed = run(&polite, &task, 0, &mut driver);
+    assert_eq!((farewells(&observed), observed.totals.unfinished), (2, 2));
+    let end = observed.intervals.last().unwrap().end;
+    assert_eq!(driver.now(), end + Nanos::from_secs(1));
+}
+
+#[test]
+fn neither_clients_that_have_left_nor_those_of_a_stopped_load_point_log_off() {
+    let task = assignment(closed(4, Nanos::ZERO));
+    let polite = Pipeline { logs_off: true, ..desktop(Some((3, 100))) };
+    let observed = run(&polite, &task, 0, &mut steady());
+    assert_eq!((observed.lost.len(), farewells(&observed)), (3, 1));
+    let stop = AtomicBool::new(false);
+    let mut driver = SimDriver::new(|now: Nanos| {
+        stop.store(now >= Nanos::from_secs(5), Ordering::Relaxed);
+        Some(now + MS_10)
+    });
+    let polite = Pipeline { logs_off: true, ..desktop(None) };
+    let observed = run_until(&stop, &polite, &task, 0, &mut driver);
+    assert_eq!(farewells(&observed), 0);
 }

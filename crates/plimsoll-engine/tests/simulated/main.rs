@@ -6,6 +6,7 @@
 mod accounts;
 mod leaving;
 mod pipelines;
+mod preceded;
 mod schedule;
 mod sessions;
 mod shapes;

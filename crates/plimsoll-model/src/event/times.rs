@@ -70,9 +70,9 @@ pub struct OpTimes {
 /// Which of an op's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TimeKind {
-    /// done − due.
+    /// done − due, or − the reply to the OPEN that precedes the op.
     Response,
-    /// done − sent.
+    /// done − sent, or − when the op got its slot or its OPEN was answered.
     Service,
     /// sent − due.
     SendLag,
@@ -117,11 +117,18 @@ pub enum TimeKind {
     Journey,
     /// The same without its think times.
     JourneyBusy,
+    /// Reply to the OPEN that precedes an op − due of the op.
+    Open,
+    /// Reply to the CLOSE that follows an op − the op's own reply.
+    Close,
+    /// When an op got a slot of its session − when it asked for one. Only of those that waited;
+    /// waits of their OPENs and CLOSEs are parts of the times of these.
+    SlotWait,
 }
 
 impl TimeKind {
     /// Every kind, with its name in a tag.
-    const TAGS: [(Self, &str); 23] = [
+    const TAGS: [(Self, &str); 26] = [
         (Self::Response, "response"),
         (Self::Service, "service"),
         (Self::SendLag, "send_lag"),
@@ -145,6 +152,9 @@ impl TimeKind {
         (Self::Page, "page"),
         (Self::Journey, "journey"),
         (Self::JourneyBusy, "journey_busy"),
+        (Self::Open, "open"),
+        (Self::Close, "close"),
+        (Self::SlotWait, "slot_wait"),
     ];
 
     /// Every kind.
@@ -193,7 +203,7 @@ impl TimeKind {
     }
 }
 
-/// Times within ops whose replies come in streams: a histogram of each kind that was recorded.
+/// Times within ops, or around them: a histogram of each kind that was recorded.
 #[derive(Clone, Debug, Default)]
 pub struct StreamTimes([Option<Times>; STREAM_KINDS]);
 

@@ -45,6 +45,24 @@ impl TimeSummary {
     }
 }
 
+/// Compound calls of a load point (NFSv4.1, RFC 8881 §16), and the times around its ops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompoundCalls {
+    /// Compounds that were answered, per second: of ops, and all others.
+    pub compounds_per_s: Option<f64>,
+    /// Operations in them, per second, with SEQUENCE, PUTFH and GETATTR.
+    pub operations_per_s: Option<f64>,
+    /// Files opened, per second.
+    pub opens_per_s: Option<f64>,
+    /// Reply to an OPEN − due of the op that it precedes.
+    pub open_ns: Option<TimeSummary>,
+    /// Reply to a CLOSE − reply to the op before it.
+    pub close_ns: Option<TimeSummary>,
+    /// Waits for a slot, of the ops that waited.
+    pub slot_wait_ns: Option<TimeSummary>,
+}
+
 /// Response times of the ops that ended within the window, counted in spans of time and buckets of
 /// length. Of bounded size: long windows have longer spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::event::TimeKind;
@@ -18,7 +19,7 @@ use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::{Builtin, cores, raise_descriptor_limit};
 
 use super::server::ganesha::{self, GaneshaRequest};
-use super::server::{NfsConfig, NfsServer};
+use super::server::{FewerSlots, Nfs4Config, NfsConfig, NfsServer};
 
 /// The registration.
 pub const REGISTRATION: Registration = Registration {
@@ -52,8 +53,8 @@ fn start_ganesha(requested: &ServerRequest<'_>) -> Result<Started, HostError> {
 /// Its flags.
 fn command() -> clap::Command {
     ServeNfsArgs::augment_args(clap::Command::new("nfs").about(
-        "The reference NFS server, versions 2 and 3 over TCP and UDP, with its files in memory; \
-         no authentication: any client has full access",
+        "The reference NFS server, versions 2 and 3 over TCP and UDP and 4.1 over TCP, with its \
+         files in memory; no authentication: any client has full access",
     ))
 }
 
@@ -64,6 +65,7 @@ fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError>
     let _ = cores::pin_current_thread(&args.cores);
     raise_descriptor_limit();
     let law = DelayLaw::from_spec(args.calibrated.as_ref(), args.log.as_ref())?;
+    let v4 = args.v4.config();
     let config = NfsConfig {
         listen: args.listen,
         memory_bytes_max: args.memory_max.0,
@@ -71,14 +73,19 @@ fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError>
         cores: args.cores,
     };
     let work = Work(args.work.unwrap_or_default());
-    let mut server = NfsServer::bind(&config)?.with_work(work);
+    let mut server =
+        NfsServer::bind(&config)?.with_work(work).with_version(args.version).with_v4(v4);
     if let Some(law) = &law {
         server = server.delayed_by(Arc::clone(law));
     }
     let stop = console.listens(
         &server.url(),
         args.stop_with_stdin,
-        &["nfs-v3 URL --peak auto --profile quick"],
+        &[match args.version {
+            Some(2) => "nfs-v2 URL --peak auto --profile quick",
+            Some(4) => "nfs-v4.1 URL --peak auto --profile quick",
+            _ => "nfs-v3 URL --peak auto --profile quick",
+        }],
     )?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
@@ -99,6 +106,11 @@ struct ServeNfsArgs {
     /// Cores to use, for example 0,2; one UDP thread each
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
+    /// Serve only this version of NFS
+    #[arg(long, value_name = "VERSION", value_parser = served_version())]
+    version: Option<u32>,
+    #[command(flatten)]
+    v4: Nfs4Args,
     /// Spend this much additional processor time on each call, for example 50us: a slower server of
     /// known speed
     #[arg(long, value_name = "TIME", value_parser = parse_span_arg)]
@@ -113,4 +125,47 @@ struct ServeNfsArgs {
     /// Stop when standard input ends
     #[arg(long, hide = true)]
     stop_with_stdin: bool,
+}
+
+/// Versions by the names that suites and URLs give them, as the number in calls.
+fn served_version() -> impl TypedValueParser<Value = u32> {
+    PossibleValuesParser::new(["2", "3", "4.1"]).map(|name| match name.as_str() {
+        "2" => 2,
+        "3" => 3,
+        _ => 4,
+    })
+}
+
+/// How version 4.1 behaves, for tests of clients.
+#[derive(Debug, Args)]
+struct Nfs4Args {
+    /// Most slots of a session
+    #[arg(long, value_name = "SLOTS", hide = true)]
+    slots: Option<u32>,
+    /// Seconds after which an idle client is forgotten
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    lease: Option<u32>,
+    /// Delegate files to clients that want it
+    #[arg(long, hide = true)]
+    delegations: bool,
+    /// Ask the clients in the middle of their sessions to use only this many slots
+    #[arg(long, value_name = "SLOTS", hide = true, requires = "fewer_slots_after")]
+    fewer_slots: Option<u32>,
+    /// From this compound of a session
+    #[arg(long, value_name = "COMPOUNDS", hide = true, requires = "fewer_slots")]
+    fewer_slots_after: Option<u64>,
+}
+
+impl Nfs4Args {
+    fn config(&self) -> Nfs4Config {
+        let default = Nfs4Config::default();
+        let fewer_slots = self.fewer_slots.zip(self.fewer_slots_after);
+        Nfs4Config {
+            slots_max: self.slots.unwrap_or(default.slots_max),
+            lease_s: self.lease.unwrap_or(default.lease_s),
+            delegations: self.delegations,
+            fewer_slots: fewer_slots
+                .map(|(slots, after_compounds)| FewerSlots { slots, after_compounds }),
+        }
+    }
 }

@@ -93,6 +93,14 @@ pub enum MountError {
         /// The lower of both limits.
         bytes: u32,
     },
+    /// The server cannot be measured as it is.
+    #[error("target {target}: {reason}")]
+    Unusable {
+        /// The URL.
+        target: String,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// A call failed.
     #[error("{0}")]
     Call(SetupError, #[source] Option<PortRefusal>),

@@ -1,7 +1,9 @@
-//! From a URL to the root handle of an export: portmapper, MOUNT, FSINFO.
+//! From a URL to the root handle of an export: portmapper, MOUNT, FSINFO; in NFSv4.1 a session and
+//! LOOKUPs from the server's root.
 
 mod error;
 mod ports;
+mod v4;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,20 +18,21 @@ use plimsoll_protocol::net::{Caller, Dial, LinkKind, SetupError, SourcePort};
 use plimsoll_protocol::percent_decoded;
 
 use super::fileset::Content;
-use super::handles::{Handles, OwnedHandle};
+use super::handles::{HandleBytes, Handles, OwnedHandle};
 use super::parameters::NfsVersion;
 use super::procedure;
 use super::procedure::results::Limits;
 use super::refusal::CallError;
 use super::remote::Remote;
-use super::session::NfsSite;
+use super::session::{NfsSite, SessionRequest};
 use super::wire::mount::{ExportRes, Mount1Res, Mount3Res, Procedure};
 use super::wire::rpc::{AuthSys, Credential, ReplyOutcome, Service};
 use super::wire::v3::Status3;
+use super::wire::v4::attribute;
 use super::wire::xdr::{Name, Path, U32List};
 
 pub use self::error::{MountError, PortRefusal};
-pub use self::ports::{Ports, ResolvedBy};
+pub use self::ports::{MountPort, Ports, ResolvedBy};
 
 /// Transfers of the method's blocks need this much.
 pub const TRANSFER_BYTES_MIN: u32 = 8192;
@@ -50,7 +53,7 @@ fn credential(caller: &Caller) -> Credential {
 pub struct MountRequest<'a> {
     /// The server and its export.
     pub target: &'a ResolvedTarget,
-    /// Version of NFS the suite speaks.
+    /// Version of NFS the suite speaks; the URL may have version 4.1 in place of 3.
     pub version: NfsVersion,
     /// Transport when the URL names none.
     pub transport: LinkKind,
@@ -74,6 +77,8 @@ pub struct Mounted {
     pub limits: Limits,
     /// Ports to connect from.
     pub source: SourcePort,
+    /// Further facts about it, for the disclosure.
+    pub(crate) further: Vec<Setting>,
     caller: Caller,
     nonce: u64,
     clients_made: AtomicU32,
@@ -142,16 +147,21 @@ pub fn mount(request: &MountRequest<'_>, dial: &dyn Dial) -> Result<Mounted, Mou
         ip: request.target.address.ip(),
         dial,
         site: NfsSite {
-            version: request.version,
+            version: export.version,
             link: export.kind,
             credential: credential(request.caller),
             handles: Arc::new(Handles::below(OwnedHandle::NONE)),
             content: Content::new(0),
+            attributes: attribute::OF_FILES,
+            session: SessionRequest::SET_UP,
         },
         nonce: nonce_of(request),
         clients_made: AtomicU32::new(0),
     };
-    let ports = ports::find(&export, request.version, &reach)?;
+    let ports = match export.version {
+        NfsVersion::V4_1 => ports::of_v4(&export, reach.ip),
+        version => ports::find(&export, version, &reach)?,
+    };
     match attempt(&export, request, ports, &reach, request.source) {
         Err(error) if error.may_be_the_port() && request.source == SourcePort::Any => {
             attempt(&export, request, ports, &reach, SourcePort::Reserved)
@@ -169,10 +179,21 @@ fn attempt(
 ) -> Result<Mounted, MountError> {
     let failed = |doing| reach.failed(doing, ports.nfs);
     let mut remote = reach
-        .client(procedure::service(request.version), ports.nfs, export.kind, source)
+        .client(procedure::service(export.version), ports.nfs, export.kind, source)
         .map_err(failed("reach NFS"))?;
-    remote.null().map_err(failed("call NFS"))?;
-    let root = mount_root(export, request.version, ports, reach, source)?;
+    let mut site = reach.site.clone();
+    let (root, further) = match ports.mount {
+        Some(service) => {
+            remote.null().map_err(failed("call NFS"))?;
+            (mount_root(export, service, reach, source)?, Vec::new())
+        }
+        None => v4::find_root(&mut remote, export, &mut site).map_err(|error| match error {
+            v4::RootError::Call(error, doing) => reach.failed(&doing, ports.nfs)(error),
+            v4::RootError::Unusable(reason) => {
+                MountError::Unusable { target: reach.target.clone(), reason }
+            }
+        })?,
+    };
     let limits = remote.limits(&root).map_err(failed("ask for the server's limits (FSINFO)"))?;
     let bytes = limits.read_bytes_max.min(limits.write_bytes_max);
     if bytes < TRANSFER_BYTES_MIN {
@@ -180,11 +201,12 @@ fn attempt(
     }
     Ok(Mounted {
         target: reach.target.clone(),
-        site: reach.site.clone(),
+        site,
         ports,
         root,
         limits,
         source,
+        further,
         caller: request.caller.clone(),
         nonce: reach.nonce,
         clients_made: AtomicU32::new(reach.clients_made.load(Ordering::Relaxed)),
@@ -193,21 +215,21 @@ fn attempt(
 
 fn mount_root(
     export: &ExportUrl,
-    version: NfsVersion,
-    ports: Ports,
+    MountPort { address, kind, .. }: MountPort,
     reach: &Reach<'_>,
     source: SourcePort,
 ) -> Result<OwnedHandle, MountError> {
-    let service = ports::mount_service(version);
-    let failed = |doing| reach.failed(doing, ports.mount);
-    let mut client = reach
-        .client(service, ports.mount, ports.mount_kind, source)
-        .map_err(failed("reach MOUNT"))?;
+    let service = ports::mount_service(export.version);
+    let failed = |doing| reach.failed(doing, address);
+    let mut client = reach.client(service, address, kind, source).map_err(failed("reach MOUNT"))?;
     let path = Path(&export.path);
     let root = client.call_procedure(Procedure::Mount.number(), &path, |reply| {
-        Ok(match version {
+        Ok(match export.version {
             NfsVersion::V2 => reply.decode::<Mount1Res>()?.ok().map(OwnedHandle::from),
-            NfsVersion::V3 => reply.decode::<Mount3Res<'_>>()?.ok().map(|ok| ok.handle.into()),
+            _ => {
+                let ok = reply.decode::<Mount3Res<'_>>()?.ok();
+                ok.map(|ok| HandleBytes::from(ok.handle).into())
+            }
         })
     });
     let status = match root.map_err(failed("mount the export"))? {
@@ -262,18 +284,14 @@ impl Mounted {
 
     /// The results, for the disclosure.
     pub fn facts(&self) -> Vec<Setting> {
-        let Ports { nfs, mount, nfs_resolved_by, mount_resolved_by, .. } = self.ports;
-        let version = match self.site.version {
-            NfsVersion::V2 => 2,
-            NfsVersion::V3 => 3,
-        };
+        let Ports { nfs, nfs_resolved_by, mount } = self.ports;
+        let version = self.site.version.number();
         let Caller { uid, gid, .. } = self.caller;
         let read = Bytes(u64::from(self.limits.read_bytes_max));
         let write = Bytes(u64::from(self.limits.write_bytes_max));
-        vec![
+        let mut facts = vec![
             Setting::new("NFS", format!("version {version} over {}", transport(self.site.link))),
             Setting::new("NFS service", format!("{nfs}, {}", nfs_resolved_by.as_str())),
-            Setting::new("MOUNT service", format!("{mount}, {}", mount_resolved_by.as_str())),
             Setting::new("identity", format!("AUTH_SYS, uid {uid}, gid {gid}")),
             Setting::new("transfer limits", format!("READ {read}, WRITE {write}")),
             Setting::new(
@@ -283,12 +301,18 @@ impl Mounted {
                     SourcePort::Reserved => "below 1024 when permitted",
                 },
             ),
-        ]
+        ];
+        if let Some(MountPort { address, resolved_by, .. }) = mount {
+            let value = format!("{address}, {}", resolved_by.as_str());
+            facts.insert(2, Setting::new("MOUNT service", value));
+        }
+        facts.extend(self.further.iter().cloned());
+        facts
     }
 }
 
 /// Keys of the query.
-const KEYS: [&str; 3] = ["version", "transport", "mountport"];
+const KEYS: [&str; 4] = ["version", "transport", "mountport", "sec"];
 
 /// An export, as the URL and the suite name it:
 /// `nfs://host[:port]/export?version=3&transport=tcp&mountport=N`.
@@ -296,6 +320,8 @@ const KEYS: [&str; 3] = ["version", "transport", "mountport"];
 pub struct ExportUrl {
     /// Path of the export, decoded.
     pub path: Vec<u8>,
+    /// Version of NFS.
+    pub version: NfsVersion,
     /// How calls travel.
     pub kind: LinkKind,
     /// Port of NFS, when given.
@@ -305,8 +331,8 @@ pub struct ExportUrl {
 }
 
 impl ExportUrl {
-    /// Reads a URL. `version` is the suite's, which the URL may repeat but not change; `kind` is
-    /// taken when the URL names no transport.
+    /// Reads a URL. `version` is the suite's; the URL may repeat it, or have 4.1 in place of 3: the
+    /// same mix over compounds. `kind` is taken when the URL names no transport.
     pub fn read(url: &TargetUrl, version: NfsVersion, kind: LinkKind) -> Result<Self, MountError> {
         let wrong = |key: &str, value: &str, help: String| MountError::Parameter {
             target: url.to_string(),
@@ -319,13 +345,23 @@ impl ExportUrl {
                 return Err(wrong(key, value, format!("known are {}", KEYS.join(", "))));
             }
         }
-        let number = match version {
-            NfsVersion::V2 => "2",
-            NfsVersion::V3 => "3",
+        let given = url.query_value("version");
+        let version = match given.map(|given| (given, NfsVersion::parse(given))) {
+            None => version,
+            Some((_, Some(given))) if given == version => version,
+            Some((_, Some(NfsVersion::V4_1))) if version == NfsVersion::V3 => NfsVersion::V4_1,
+            Some((given, _)) => {
+                let help = format!(
+                    "this suite speaks version {}; use suite nfs-v2, nfs-v3 or nfs-v4.1",
+                    version.number()
+                );
+                return Err(wrong("version", given, help));
+            }
         };
-        if let Some(other) = url.query_value("version").filter(|given| *given != number) {
-            let help = format!("this suite speaks version {number}; use suite nfs-v2 or nfs-v3");
-            return Err(wrong("version", other, help));
+        if let Some(flavor) = url.query_value("sec").filter(|flavor| *flavor != "sys") {
+            let help = "calls are authenticated by AUTH_SYS alone: write sec=sys, and let the \
+                        export allow it beside Kerberos";
+            return Err(wrong("sec", flavor, help.to_owned()));
         }
         let kind = match url.query_value("transport") {
             None => kind,
@@ -333,6 +369,9 @@ impl ExportUrl {
             Some("udp") => LinkKind::Datagram,
             Some(other) => return Err(wrong("transport", other, "write tcp or udp".to_owned())),
         };
+        if kind == LinkKind::Datagram && version == NfsVersion::V4_1 {
+            return Err(wrong("transport", "udp", "NFS version 4.1 needs TCP".to_owned()));
+        }
         let mount_port = match url.query_value("mountport").map(|text| (text, text.parse())) {
             None => None,
             Some((_, Ok(port))) if port > 0 => Some(port),
@@ -345,7 +384,7 @@ impl ExportUrl {
         while path.len() > 1 && path.ends_with(b"/") {
             path.pop();
         }
-        Ok(Self { path, kind, port: url.port, mount_port })
+        Ok(Self { path, version, kind, port: url.port, mount_port })
     }
 }
 
@@ -389,7 +428,7 @@ mod tests {
             ("nfs://h/x?version=2", "use suite nfs-v2"),
             ("nfs://h/x?transport=rdma", "write tcp or udp"),
             ("nfs://h/x?mountport=0", "from 1 to 65535"),
-            ("nfs://h/x?uid=0", "known are version, transport, mountport"),
+            ("nfs://h/x?uid=0", "known are version, transport, mountport, sec"),
         ] {
             let message = read(text).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");

@@ -15,14 +15,21 @@ use plimsoll_protocol::net::{LinkKind, SourcePort};
 pub struct Ports {
     /// NFS.
     pub nfs: SocketAddr,
-    /// MOUNT.
-    pub mount: SocketAddr,
-    /// How to call MOUNT.
-    pub mount_kind: LinkKind,
-    /// Who knew the port of NFS.
+    /// Who knew its port.
     pub nfs_resolved_by: ResolvedBy,
-    /// Who knew the port of MOUNT.
-    pub mount_resolved_by: ResolvedBy,
+    /// MOUNT, which NFSv4.1 does without.
+    pub mount: Option<MountPort>,
+}
+
+/// Where MOUNT is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MountPort {
+    /// Its address.
+    pub address: SocketAddr,
+    /// How to call it.
+    pub kind: LinkKind,
+    /// Who knew its port.
+    pub resolved_by: ResolvedBy,
 }
 
 /// Who knew a port.
@@ -32,6 +39,8 @@ pub enum ResolvedBy {
     Url,
     /// The portmapper.
     Portmapper,
+    /// Nobody: it is the port registered for NFS.
+    Default,
     /// Nobody: MOUNT answered at the port of NFS.
     Trial,
 }
@@ -42,16 +51,29 @@ impl ResolvedBy {
         match self {
             Self::Url => "as the URL says",
             Self::Portmapper => "from the portmapper",
+            Self::Default => "the registered port of NFS",
             Self::Trial => "found at the port of NFS",
         }
     }
 }
 
+/// The port of a server of NFSv4.1, which needs no portmapper. RFC 8881 §2.9.3
+pub(super) fn of_v4(export: &ExportUrl, ip: IpAddr) -> Ports {
+    let (port, nfs_resolved_by) = match export.port {
+        Some(port) => (port, ResolvedBy::Url),
+        None => (NFS_PORT, ResolvedBy::Default),
+    };
+    Ports { nfs: SocketAddr::new(ip, port), nfs_resolved_by, mount: None }
+}
+
+/// The registered port of NFS. RFC 8881 §2.9.3
+const NFS_PORT: u16 = 2049;
+
 /// The service that mounts for NFS of `version`.
 pub(super) fn mount_service(version: NfsVersion) -> Service {
     let version = match version {
         NfsVersion::V2 => mount::VERSION_1,
-        NfsVersion::V3 => mount::VERSION_3,
+        NfsVersion::V3 | NfsVersion::V4_1 => mount::VERSION_3,
     };
     Service { program: mount::PROGRAM, version }
 }
@@ -67,12 +89,10 @@ pub(super) fn find(
         Some(port) => (port, ResolvedBy::Url),
         None => (registered_nfs(export, version, reach)?, ResolvedBy::Portmapper),
     };
-    let ports = |port, mount_kind, mount_resolved_by| Ports {
+    let ports = |port, kind, resolved_by| Ports {
         nfs: SocketAddr::new(ip, nfs),
-        mount: SocketAddr::new(ip, port),
-        mount_kind,
         nfs_resolved_by,
-        mount_resolved_by,
+        mount: Some(MountPort { address: SocketAddr::new(ip, port), kind, resolved_by }),
     };
     if let Some(port) = export.mount_port {
         return Ok(ports(port, export.kind, ResolvedBy::Url));

@@ -93,11 +93,12 @@ pub fn clean_target(
         caller: &caller,
         source: SourcePort::Any,
     };
-    let mounted = match target.url.query_value("version") {
-        Some("2") => mount(&request(NfsVersion::V2), dial),
-        Some(_) => mount(&request(NfsVersion::V3), dial),
+    let named = target.url.query_value("version").and_then(NfsVersion::parse);
+    let mounted = match named {
+        Some(version) => mount(&request(version), dial),
         None => mount(&request(NfsVersion::V3), dial)
-            .or_else(|first| mount(&request(NfsVersion::V2), dial).map_err(|_| first)),
+            .or_else(|first| mount(&request(NfsVersion::V2), dial).map_err(|_| first))
+            .or_else(|first| mount(&request(NfsVersion::V4_1), dial).map_err(|_| first)),
     };
     let Some(cleaned) = clean(&mounted?, dial, progress)? else {
         return Ok(format!("no {ROOT} there, nothing to remove"));
@@ -156,9 +157,9 @@ fn clean_directory(
     let entries = remote.list(&resolved.handle, Listing::Names)?;
     let is_ours = |name: &[u8]| IN_A_DIRECTORY.iter().any(|form| number_of(name, *form).is_some());
     let (ours, foreign): (Vec<_>, Vec<_>) = entries.into_iter().partition(|e| is_ours(&e.name));
-    let version = remote.version();
+    let dialect = remote.dialect();
     let call = |entry: &Entry, to: CallWriter<'_>| {
-        Call::Remove(&resolved.handle, &entry.name).encode(version, to);
+        Call::Remove(&resolved.handle, &entry.name).encode(dialect, to);
     };
     let on_reply = |_, reply: Reply<'_>, _: &mut Vec<&Entry>| {
         files.fetch_add(u64::from(reply.was_removed()?), Ordering::Relaxed);

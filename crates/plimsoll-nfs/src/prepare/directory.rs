@@ -9,8 +9,8 @@ use super::super::fileset::{Content, EntryName, FileNo, FileSet, ROOT};
 use super::super::handles::{Handles, OwnedHandle};
 use super::super::op::{Accessed, DirNo, LinkNo, SlotNo, Stability};
 use super::super::parameters::NfsVersion;
-use super::super::procedure::Call;
 use super::super::procedure::results::{Attributes, Kind};
+use super::super::procedure::{Call, Dialect};
 use super::super::refusal::CallError;
 use super::super::remote::{Entry, Listing, Remote};
 use crate::procedure::Reply;
@@ -74,7 +74,7 @@ pub(super) fn build(
         |verb: &'static str| move |error| (error, format!("{verb} {ROOT}/{}", number.name()));
     let (handle, is_new) =
         find_or_make(remote, shared.root, number.name().as_bytes()).map_err(unable("make"))?;
-    let directory = Directory { shared, number, version: remote.version() };
+    let directory = Directory { shared, number, dialect: remote.dialect() };
     let mut done = DirectoryDone::new(handle, OwnedHandle::NONE);
     let there = match is_new {
         true => Vec::new(),
@@ -92,7 +92,7 @@ pub(super) fn restore(
     number: DirNo,
     prepared: &DirectoryDone,
 ) -> Result<DirectoryDone, Unable> {
-    let directory = Directory { shared, number, version: remote.version() };
+    let directory = Directory { shared, number, dialect: remote.dialect() };
     let slots = shared.set.slots_of(number).map(|slot| Step::Drop(SlotNo(slot)));
     let files = prepared.files.iter().map(|(file, handle)| Step::SizeOf(file.file(), *handle));
     let done = DirectoryDone::new(prepared.handle, prepared.link);
@@ -161,7 +161,7 @@ impl Step {
 struct Directory<'a> {
     shared: &'a Shared<'a>,
     number: DirNo,
-    version: NfsVersion,
+    dialect: Dialect,
 }
 
 impl Directory<'_> {
@@ -250,7 +250,7 @@ impl Directory<'_> {
             Step::Commit(_, handle) => Call::Commit(handle),
             Step::Drop(_) => Call::Remove(dir, name),
         };
-        call.encode(self.version, to);
+        call.encode(self.dialect, to);
     }
 
     fn settle(
@@ -325,7 +325,7 @@ impl Directory<'_> {
         let is_small = file.bytes() <= u64::from(self.shared.chunk_bytes);
         if end < file.bytes() {
             steps.push(Step::Write(file, handle, end));
-        } else if is_small || self.version == NfsVersion::V2 {
+        } else if is_small || self.dialect.version == NfsVersion::V2 {
             self.shared.tally.step();
         } else {
             steps.push(Step::Commit(file, handle));

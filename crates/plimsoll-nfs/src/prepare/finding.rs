@@ -80,9 +80,9 @@ fn find_directory(
         None => LinkNo(number.0).name(),
         Some(accessed) => accessed.file().name(),
     };
-    let (version, mut handles) = (remote.version(), vec![OwnedHandle::NONE; files.len() + 1]);
+    let (dialect, mut handles) = (remote.dialect(), vec![OwnedHandle::NONE; files.len() + 1]);
     let call = |index, to: CallWriter<'_>| {
-        Call::LookUp(&dir, name(index).as_bytes()).encode(version, to);
+        Call::LookUp(&dir, name(index).as_bytes()).encode(dialect, to);
     };
     let on_reply = |index: usize, reply: Reply<'_>, _: &mut Vec<usize>| {
         handles[index] = reply.looked_up()?.handle.into();

@@ -19,6 +19,7 @@ use plimsoll_protocol::net::{
 
 use super::ours::{Export, need};
 use super::{CHANNELS, Order, PreparedSet, finding};
+use crate::client::NfsClient;
 use crate::fileset::{Content, FileSet};
 use crate::handles::Handles;
 use crate::mounting::Mounted;
@@ -26,7 +27,7 @@ use crate::op::Accessed;
 use crate::parameters::{self, NfsWorkload};
 use crate::remote::Remote;
 use crate::script::{NfsScript, ScriptPlan};
-use crate::session::{NfsSession, NfsSite};
+use crate::session::{NfsSite, SessionRequest};
 use crate::validate;
 
 /// Load in ops/s that the file set is made for when the load is not a rate: a guess at what a
@@ -59,6 +60,13 @@ pub struct NfsPreparation {
     seed: u64,
     /// Highest load per server that there is room for, if it was queried.
     room_ops_per_s: Option<f64>,
+}
+
+/// What the sessions of all servers have from the suite.
+#[derive(Clone, Copy)]
+struct SiteOrder<'a> {
+    workload: &'a NfsWorkload,
+    content: &'a Content,
 }
 
 struct Site {
@@ -168,13 +176,14 @@ impl PointPreparation for NfsPreparation {
         let plan = self.plan(set, load)?;
         let growth = self.growth(self.ops_per_s(load));
         let order = Order { set, content: &self.content, growth, channels: CHANNELS };
+        let for_sessions = SiteOrder { workload: &self.workload, content: &self.content };
         let sites = self
             .sites
             .iter_mut()
             .map(|site| {
                 let handles = site.ready(&order, dial, progress)?;
                 site.warmth.warm(&site.mounted, &handles, dial, progress)?;
-                Ok(site.for_sessions(handles, &self.content))
+                Ok(site.for_sessions(handles, &for_sessions))
             })
             .collect::<Result<_, SetupError>>()?;
         Ok(self.load(sites, plan))
@@ -192,6 +201,7 @@ impl PointPreparation for NfsPreparation {
     ) -> Result<Arc<dyn Workload>, SetupError> {
         let set = files.map_or_else(|| self.set_for(load), FileSet::new);
         let (plan, seed) = (self.plan(set, load)?, self.content.seed());
+        let for_sessions = SiteOrder { workload: &self.workload, content: &self.content };
         let sites = self
             .sites
             .iter_mut()
@@ -199,7 +209,7 @@ impl PointPreparation for NfsPreparation {
                 let prepared =
                     finding::find(&site.mounted, dial, (set, seed), site.prepared.as_ref())?;
                 let handles = Arc::clone(&site.prepared.insert(prepared).handles);
-                Ok(site.for_sessions(handles, &self.content))
+                Ok(site.for_sessions(handles, &for_sessions))
             })
             .collect::<Result<_, SetupError>>()?;
         Ok(self.load(sites, plan))
@@ -207,8 +217,12 @@ impl PointPreparation for NfsPreparation {
 }
 
 impl Site {
-    fn for_sessions(&self, handles: Arc<Handles>, content: &Content) -> NfsSite {
-        NfsSite { handles, content: content.clone(), ..self.mounted.site.clone() }
+    fn for_sessions(&self, handles: Arc<Handles>, order: &SiteOrder<'_>) -> NfsSite {
+        let NfsWorkload { slots, connections, opens, delegations, .. } = *order.workload;
+        let lease = self.mounted.site.session.lease;
+        let session = SessionRequest { slots, connections, opens, delegations, lease };
+        let content = order.content.clone();
+        NfsSite { handles, content, session, ..self.mounted.site.clone() }
     }
 
     /// Frees what the last point appended if too little is free for the next one.
@@ -371,7 +385,7 @@ impl Workload for NfsLoad {
         let outstanding_max = self.workload.outstanding_max;
         context.drive(|client: ClientContext| {
             let site = sites[client.endpoint % sites.len()].clone();
-            let session = NfsSession::new(site, client, outstanding_max);
+            let session = NfsClient::new(site, client, outstanding_max);
             (session, NfsScript::new(self.plan.clone(), client.client))
         });
     }

@@ -1,25 +1,28 @@
-//! The procedures of NFS, the same for both versions: from a call to its bytes, from the bytes of a
+//! The procedures of NFS, the same for all versions: from a call to its bytes, from the bytes of a
 //! reply to its results. The measured session and set-up both go through here.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | `results` | the results of a procedure |
-//! | `v2`, `v3` | calls and results in the messages of a version |
+//! | `v2`, `v3`, `v4` | calls and results in the messages of a version |
 
 pub(crate) mod results;
 mod v2;
 mod v3;
+pub(crate) mod v4;
 
 use std::cell::Cell;
 
 use self::results::*;
-use super::handles::OwnedHandle;
+pub use self::v4::Context4;
+use super::handles::{HandleBytes, OwnedHandle};
 use super::op::Stability;
 use super::parameters::NfsVersion;
 use super::wire::flaws::{Flaw, Flaws};
 use super::wire::rpc::{CallWriter, Service};
 use super::wire::v2::Status2;
-use super::wire::v3::{Handle, Status3};
+use super::wire::v3::Status3;
+use super::wire::v4::Status4;
 use super::wire::xdr::Decode;
 
 /// Mode of the files made.
@@ -75,12 +78,21 @@ pub enum Call<'a> {
 impl Call<'_> {
     /// Appends the message.
     #[inline]
-    pub(crate) fn encode(self, version: NfsVersion, to: CallWriter<'_>) {
-        match version {
+    pub(crate) fn encode(self, dialect: Dialect, to: CallWriter<'_>) {
+        match dialect.version {
             NfsVersion::V2 => v2::encode(self, to),
             NfsVersion::V3 => v3::encode(self, to),
+            NfsVersion::V4_1 => v4::encode(self, dialect.context, to),
         }
     }
+}
+
+/// What the form of a call depends on beside its arguments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dialect {
+    pub(crate) version: NfsVersion,
+    /// Of NFSv4.1.
+    pub(crate) context: Context4,
 }
 
 /// Where a listing goes on; by default at the beginning.
@@ -97,6 +109,7 @@ pub(crate) fn service(version: NfsVersion) -> Service {
     match version {
         NfsVersion::V2 => v2::SERVICE,
         NfsVersion::V3 => v3::SERVICE,
+        NfsVersion::V4_1 => v4::SERVICE,
     }
 }
 
@@ -117,6 +130,7 @@ macro_rules! by_version {
                 match self.version {
                     NfsVersion::V2 => v2::$name(self.results),
                     NfsVersion::V3 => v3::$name(self.results),
+                    NfsVersion::V4_1 => v4::$name(self.results),
                 }
             }
         )*
@@ -150,6 +164,7 @@ impl<'m> Reply<'m> {
             (0, _) => Ok(()),
             (code, NfsVersion::V2) => Err(v2::status(Status2(code))),
             (code, NfsVersion::V3) => Err(v3::status(Status3(code))),
+            (code, NfsVersion::V4_1) => Err(v4::status(Status4(code))),
         }
     }
 
@@ -159,7 +174,7 @@ impl<'m> Reply<'m> {
         /// Of SETATTR: attributes of the object.
         fn set_attributes -> Option<Attributes>;
         /// Of LOOKUP.
-        fn looked_up -> LookupResult<Handle<'m>>;
+        fn looked_up -> LookupResult<HandleBytes<'m>>;
         /// Of READLINK.
         fn link_text -> LinkText<'m>;
         /// Of READ.
@@ -196,18 +211,30 @@ impl<'m> Reply<'m> {
         match self.version {
             NfsVersion::V2 => v2::page(self.results),
             NfsVersion::V3 => v3::full_page(self.results),
+            NfsVersion::V4_1 => v4::full_page(self.results),
         }
     }
 
-    /// Of ACCESS, which is called in NFSv3 alone.
+    /// Of ACCESS, which NFSv2 does not have.
     #[inline]
     pub(crate) fn access(self) -> Result<Granted, ReplyError> {
-        v3::access(self.results)
+        match self.version {
+            NfsVersion::V4_1 => v4::access(self.results),
+            _ => v3::access(self.results),
+        }
     }
 
-    /// Of COMMIT, which is called in NFSv3 alone.
+    /// Of COMMIT, which NFSv2 does not have.
     #[inline]
     pub(crate) fn committed(self) -> Result<Committed, ReplyError> {
-        v3::committed(self.results)
+        match self.version {
+            NfsVersion::V4_1 => v4::committed(self.results),
+            _ => v3::committed(self.results),
+        }
+    }
+
+    /// What they are, for readers of one version.
+    pub(crate) fn results(self) -> Results<'m> {
+        self.results
     }
 }

@@ -4,12 +4,12 @@ use std::cell::Cell;
 use std::fmt;
 
 use super::Cookie;
-use crate::handles::OwnedHandle;
+use crate::handles::{HandleBytes, OwnedHandle};
 use crate::wire::Path;
 use crate::wire::flaws::Flaws;
-use crate::wire::v3::{Handle, StableHow};
+use crate::wire::v3::StableHow;
 use crate::wire::xdr::{ListIter, XdrError, XdrIn};
-use crate::wire::{v2 as wire2, v3 as wire3};
+use crate::wire::{v2 as wire2, v3 as wire3, v4 as wire4};
 
 /// Results of a procedure as they came, and the flaws noted while they are read.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,7 @@ pub struct LookupResult<H = OwnedHandle> {
     pub(crate) dir_attributes: Option<Attributes>,
 }
 
-impl LookupResult<Handle<'_>> {
+impl LookupResult<HandleBytes<'_>> {
     /// To be kept.
     pub(crate) fn owned(self) -> LookupResult {
         let Self { handle, attributes, dir_attributes } = self;
@@ -158,7 +158,7 @@ pub(crate) struct Committed {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made<'m> {
     /// When the server gave it.
-    pub(crate) handle: Option<Handle<'m>>,
+    pub(crate) handle: Option<HandleBytes<'m>>,
     pub(crate) attributes: Option<Attributes>,
     pub(crate) dir_attributes: Option<Attributes>,
 }
@@ -212,7 +212,7 @@ pub(crate) struct Entry<'m> {
     /// When the server gave them.
     pub(crate) attributes: Option<Attributes>,
     /// When the server gave it.
-    pub(crate) handle: Option<Handle<'m>>,
+    pub(crate) handle: Option<HandleBytes<'m>>,
 }
 
 /// Decoded on demand.
@@ -221,6 +221,7 @@ pub(crate) enum Entries<'m> {
     V2(ListIter<'m, wire2::Entry<'m>>),
     V3(ListIter<'m, wire3::Entry<'m>>),
     V3Plus(ListIter<'m, wire3::EntryPlus<'m>>),
+    V4(ListIter<'m, wire4::Entry4<'m>>),
 }
 
 impl Entries<'_> {
@@ -229,6 +230,7 @@ impl Entries<'_> {
             Self::V2(entries) => entries.is_empty(),
             Self::V3(entries) => entries.is_empty(),
             Self::V3Plus(entries) => entries.is_empty(),
+            Self::V4(entries) => entries.is_empty(),
         }
     }
 }
@@ -241,6 +243,7 @@ impl<'m> Iterator for Entries<'m> {
             Self::V2(entries) => entries.next().map(Entry::from),
             Self::V3(entries) => entries.next().map(Entry::from),
             Self::V3Plus(entries) => entries.next().map(Entry::from),
+            Self::V4(entries) => entries.next().map(Entry::from),
         }
     }
 }

@@ -5,10 +5,10 @@ use super::results::{
     ReplyError, Results, Space, Written,
 };
 use super::{Call, DIRECTORY_MODE, FILE_MODE};
-use crate::handles::OwnedHandle;
+use crate::handles::{HandleBytes, OwnedHandle};
 use crate::wire::rpc::{CallWriter, Service};
 use crate::wire::v2::*;
-use crate::wire::v3::{Handle, StableHow};
+use crate::wire::v3::StableHow;
 use crate::wire::xdr::{Decode, Encode};
 use crate::wire::{Name, Path};
 
@@ -123,9 +123,9 @@ fn convert_attributes(attributes: &FileAttributes2) -> Attributes {
 
 /// The handle stays where it lies: behind the status.
 #[inline]
-fn dir_op(results: Results<'_>) -> Result<(Handle<'_>, Attributes), ReplyError> {
+fn dir_op(results: Results<'_>) -> Result<(HandleBytes<'_>, Attributes), ReplyError> {
     let attributes = ok::<DirOpOk>(results)?.attributes;
-    let handle = Handle::new(&results.bytes[STATUS_BYTES..][..HANDLE_BYTES])?;
+    let handle = HandleBytes(&results.bytes[STATUS_BYTES..][..HANDLE_BYTES]);
     Ok((handle, convert_attributes(&attributes)))
 }
 
@@ -140,7 +140,7 @@ pub(super) fn set_attributes(results: Results<'_>) -> Result<Option<Attributes>,
 }
 
 #[inline]
-pub(super) fn looked_up(results: Results<'_>) -> Result<LookupResult<Handle<'_>>, ReplyError> {
+pub(super) fn looked_up(results: Results<'_>) -> Result<LookupResult<HandleBytes<'_>>, ReplyError> {
     let (handle, attributes) = dir_op(results)?;
     Ok(LookupResult { handle, attributes: Some(attributes), dir_attributes: None })
 }

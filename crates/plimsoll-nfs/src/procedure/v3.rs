@@ -5,7 +5,7 @@ use super::results::{
     Page, ReadData, ReplyError, Results, Space, Written,
 };
 use super::{Call, Cookie, DIRECTORY_MODE, FILE_MODE};
-use crate::handles::OwnedHandle;
+use crate::handles::{HandleBytes, OwnedHandle};
 use crate::op::Stability;
 use crate::wire::flaws::Flaw;
 use crate::wire::rpc::{CallWriter, Service};
@@ -80,7 +80,7 @@ fn write(to: CallWriter<'_>, procedure: Procedure, arguments: impl Encode) {
 
 #[inline]
 fn handle(of: &OwnedHandle) -> Handle<'_> {
-    Handle::new(of.as_bytes()).expect("an owned handle is at most as long as NFSv3's")
+    Handle::new(of.as_bytes()).expect("a server of NFSv3 gave it")
 }
 
 #[inline]
@@ -153,11 +153,13 @@ pub(super) fn set_attributes(results: Results<'_>) -> Result<Option<Attributes>,
 }
 
 #[inline]
-pub(super) fn looked_up<'m>(results: Results<'m>) -> Result<LookupResult<Handle<'m>>, ReplyError> {
+pub(super) fn looked_up<'m>(
+    results: Results<'m>,
+) -> Result<LookupResult<HandleBytes<'m>>, ReplyError> {
     let LookupOk { object, attributes, dir_attributes } = ok::<LookupOk<'m>, PostOpAttr>(results)?;
     let (attributes, dir_attributes) =
         (attributes.map(convert_attributes), dir_attributes.map(convert_attributes));
-    Ok(LookupResult { handle: object, attributes, dir_attributes })
+    Ok(LookupResult { handle: object.into(), attributes, dir_attributes })
 }
 
 /// Of ACCESS, which NFSv2 does not have.
@@ -198,7 +200,7 @@ pub(super) fn made<'m>(results: Results<'m>) -> Result<Made<'m>, ReplyError> {
     let CreateOk { object, attributes, dir_wcc } = ok::<CreateOk<'m>, WccData>(results)?;
     let (attributes, dir_attributes) =
         (attributes.map(convert_attributes), dir_wcc.after.map(convert_attributes));
-    Ok(Made { handle: object, attributes, dir_attributes })
+    Ok(Made { handle: object.map(HandleBytes::from), attributes, dir_attributes })
 }
 
 pub(super) use made as made_link;
@@ -260,7 +262,7 @@ impl<'m> From<EntryPlus<'m>> for results::Entry<'m> {
             name: name.0,
             cookie,
             attributes: attributes.map(convert_attributes),
-            handle: object,
+            handle: object.map(HandleBytes::from),
         }
     }
 }

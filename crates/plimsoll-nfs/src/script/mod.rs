@@ -224,7 +224,7 @@ impl NfsScript {
             (NfsCall::Create(_), Some(kind)) => kind,
             _ => drawn.kind,
         };
-        Some((NfsOp { kind, call }, flight))
+        Some((NfsOp::first(kind, call), flight))
     }
 
     fn take_off(&mut self, ticket: Ticket, flight: Flight) {

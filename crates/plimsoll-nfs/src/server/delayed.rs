@@ -1,7 +1,7 @@
-//! GETATTR by a delay law. Its replies are made at once and wait here for their instants, in a
-//! separate thread: a thread that slept through a delay would read the connection's next requests
-//! late and stamp them with that time. All other calls are answered as usual, so that writing a
-//! file set takes no longer.
+//! GETATTR by a delay law, in version 4.1 a compound that ends with it. Its replies are made at
+//! once and wait here for their instants, in a separate thread: a thread that slept through a delay
+//! would read the connection's next requests late and stamp them with that time. All other calls
+//! are answered as usual, so that writing a file set takes no longer.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -10,8 +10,9 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::wire::XdrIn;
 use crate::wire::rpc::Call;
+use crate::wire::v4::{CompoundHead, Handle4, Operation, SequenceArgs};
+use crate::wire::{Decode as _, XdrError, XdrIn};
 
 use plimsoll_servers::Stop;
 use plimsoll_servers::delay::{DelayLaw, Passage, now_ns};
@@ -20,6 +21,8 @@ use plimsoll_servers::delay::{DelayLaw, Passage, now_ns};
 const NFS: u32 = 100_003;
 /// RFC 1094 2.2.2, RFC 1813 3.3.1.
 const GETATTR: u32 = 1;
+/// The version of which GETATTR is an operation of a compound.
+const NFS_4: u32 = 4;
 /// The end of each wait is spent awake: a sleeper wakes up to 100 µs late.
 const AWAKE_NS: u64 = 150_000;
 /// How often to look whether to stop.
@@ -60,8 +63,13 @@ impl DelayedReplies {
 
     /// When the reply to this message leaves, if it is one that has to wait.
     pub(super) fn arrive(&self, request: &[u8]) -> Option<Passage> {
-        let call = Call::decode(&mut XdrIn::new(request)).ok()?;
-        (call.program == NFS && call.procedure == GETATTR).then(|| self.law.arrive())
+        let mut input = XdrIn::new(request);
+        let call = Call::decode(&mut input).ok()?;
+        let waits = match call.version {
+            NFS_4 => ends_with_getattr(input).unwrap_or(false),
+            _ => call.procedure == GETATTR,
+        };
+        (call.program == NFS && waits).then(|| self.law.arrive())
     }
 
     /// Keeps a reply until its instant.
@@ -119,6 +127,17 @@ impl DelayedReplies {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a compound is SEQUENCE, PUTFH and GETATTR.
+fn ends_with_getattr(mut input: XdrIn<'_>) -> Result<bool, XdrError> {
+    let CompoundHead { operations, .. } = CompoundHead::decode(&mut input)?;
+    let sequence = input.u32()?;
+    SequenceArgs::decode(&mut input)?;
+    let put = input.u32()?;
+    Handle4::decode(&mut input)?;
+    let expected = [Operation::Sequence, Operation::PutFh, Operation::GetAttr];
+    Ok(operations == 3 && [sequence, put, input.u32()?] == expected.map(Operation::number))
 }
 
 /// A stream to write to.

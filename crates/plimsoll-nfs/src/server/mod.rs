@@ -1,5 +1,5 @@
-//! The reference NFS server: NFS versions 2 and 3 with MOUNT, over TCP and UDP on one port, in
-//! memory, with an optional portmapper.
+//! The reference NFS server: NFS versions 2 and 3 with MOUNT, over TCP and UDP, and version 4.1
+//! over TCP, on one port, in memory, with an optional portmapper.
 //!
 //! It is a server to measure against, not one to keep files on: every client that reaches it may do
 //! everything, whatever user it claims to be.
@@ -20,7 +20,12 @@ use plimsoll_servers::{ServerError, Stop, cores, listen};
 use self::delayed::DelayedReplies;
 use self::store::Store;
 
-pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
+pub use self::core::{
+    Answered, Counts, EXPORT, FewerSlots, Link, Nfs4, Nfs4Config, NfsCore, Peer, Registered,
+};
+
+/// The number that version 4.1 goes by in calls.
+const NFS_4: u32 = 4;
 
 /// Ports tried until one is free for TCP and UDP, when any will do.
 const PORT_TRIES: usize = 64;
@@ -45,6 +50,8 @@ pub struct NfsServer {
     portmapper: Option<Endpoint>,
     cores: Vec<u32>,
     delay: Option<Arc<DelayLaw>>,
+    /// The only version of NFS that it serves.
+    version: Option<u32>,
 }
 
 /// Two sockets of one port.
@@ -68,7 +75,7 @@ impl NfsServer {
         if portmapper.is_some() {
             core = core.with_portmapper(Registered { port: nfs.address.port() });
         }
-        Ok(Self { core, nfs, portmapper, cores: config.cores.clone(), delay: None })
+        Ok(Self { core, nfs, portmapper, cores: config.cores.clone(), delay: None, version: None })
     }
 
     /// The same server with replies to GETATTR delayed by `law`.
@@ -83,6 +90,23 @@ impl NfsServer {
         Self { core: self.core.with_work(work), ..self }
     }
 
+    /// The same server with only one version of NFS: 2, 3, or 4, which is 4.1; `None`: all.
+    #[must_use]
+    pub fn with_version(self, version: Option<u32>) -> Self {
+        Self { core: self.core.with_version(version), version, ..self }
+    }
+
+    /// The same server, in version 4.1 as configured.
+    #[must_use]
+    pub fn with_v4(self, config: Nfs4Config) -> Self {
+        Self { core: self.core.with_v4(config), ..self }
+    }
+
+    /// Its clients and sessions of version 4.1, also while it serves.
+    pub fn v4(&self) -> Arc<Nfs4> {
+        Arc::clone(self.core.v4())
+    }
+
     /// Where it listens, with the port the system chose.
     pub fn address(&self) -> SocketAddr {
         self.nfs.address
@@ -93,15 +117,23 @@ impl NfsServer {
         self.portmapper.as_ref().map(|endpoint| endpoint.address)
     }
 
-    /// `nfs://ADDRESS:PORT/export?mountport=PORT`.
+    /// `nfs://ADDRESS:PORT/export?mountport=PORT`, with the version if it serves only one. Version
+    /// 4.1 has no MOUNT.
     pub fn url(&self) -> String {
-        format!("nfs://{}{EXPORT}?mountport={}", self.nfs.address, self.nfs.address.port())
+        let address = self.nfs.address;
+        let port = address.port();
+        let options = match self.version {
+            None => format!("mountport={port}"),
+            Some(NFS_4) => "version=4.1".to_owned(),
+            Some(version) => format!("mountport={port}&version={version}"),
+        };
+        format!("nfs://{address}{EXPORT}?{options}")
     }
 
     /// Serves until `stop` is requested; calls being executed are answered. Blocks the calling
     /// thread.
     pub fn serve_until(self, stop: &Stop) -> Result<(), ServerError> {
-        let Self { core, nfs, portmapper, cores, delay } = self;
+        let Self { core, nfs, portmapper, cores, delay, version: _ } = self;
         let delayed = delay.map(DelayedReplies::new);
         let delayed = delayed.as_ref();
         cores::pin_current_thread(&cores)

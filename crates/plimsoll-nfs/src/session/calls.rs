@@ -10,7 +10,7 @@ use super::NfsSite;
 use crate::fileset::BLOCK_BYTES;
 use crate::handles::OwnedHandle;
 use crate::op::{Accessed, DirNo, NfsCall, NfsOp, Span};
-use crate::procedure::{Call, Cookie, FILE_MODE};
+use crate::procedure::{Call, Context4, Cookie, Dialect, FILE_MODE};
 use crate::wire::rpc::CallWriter;
 use crate::wire::{record, v3};
 
@@ -154,6 +154,22 @@ impl NfsSite {
     }
 
     fn encode_message(&self, call: NfsCall, xid: u32, composed: &[u8], out: &mut Vec<u8>) {
+        if call == NfsCall::Composed {
+            out.extend_from_slice(&xid.to_be_bytes());
+            return out.extend_from_slice(composed.get(XID_BYTES..).unwrap_or_default());
+        }
+        let to = CallWriter { xid, credential: &self.credential, out };
+        self.with_call(call, |call| call.encode(self.dialect(), to));
+    }
+
+    /// The form of calls that need no open file.
+    pub(crate) fn dialect(&self) -> Dialect {
+        Dialect { version: self.version, context: Context4::new(self.attributes) }
+    }
+
+    /// Hands on the call with its handles and names; any but those of set-up.
+    #[inline]
+    pub(super) fn with_call(&self, call: NfsCall, hand_on: impl FnOnce(Call<'_>)) {
         let name;
         let begin = Cookie::default();
         let call = match call {
@@ -182,12 +198,9 @@ impl NfsSite {
             NfsCall::ReadDirPlus(of) => Call::ReadDirPlus(self.dir(of), begin, BLOCK_BYTES),
             NfsCall::FsStat => Call::FsStat(&self.handles.root),
             NfsCall::Commit(of) => Call::Commit(self.file(of)),
-            NfsCall::Composed => {
-                out.extend_from_slice(&xid.to_be_bytes());
-                return out.extend_from_slice(composed.get(XID_BYTES..).unwrap_or_default());
-            }
+            NfsCall::Composed => Call::Null,
         };
-        call.encode(self.version, CallWriter { xid, credential: &self.credential, out });
+        hand_on(call);
     }
 
     /// The content of a part of a file, as it is or will be.
@@ -195,11 +208,11 @@ impl NfsSite {
         self.content.slice(span.file.file(), span.offset, span.bytes as usize)
     }
 
-    fn file(&self, file: Accessed) -> &OwnedHandle {
+    pub(super) fn file(&self, file: Accessed) -> &OwnedHandle {
         handle_or_none(self.handles.file(file))
     }
 
-    fn dir(&self, dir: DirNo) -> &OwnedHandle {
+    pub(super) fn dir(&self, dir: DirNo) -> &OwnedHandle {
         handle_or_none(self.handles.dir(dir))
     }
 }
@@ -218,7 +231,7 @@ mod tests {
     fn call(number: u32) -> InFlight {
         InFlight {
             ticket: Ticket(number),
-            op: NfsOp { kind: OpKind(0), call: NfsCall::FsStat },
+            op: NfsOp::first(OpKind(0), NfsCall::FsStat),
             deadline: Nanos::MAX,
             retry_at: Nanos::MAX,
             sends: 0,

@@ -47,6 +47,8 @@ pub(super) enum Failure<'m> {
     NoLink(LossReason, ErrorClass),
     /// The stream of replies cannot be read any further.
     Stream(RecordTooLong),
+    /// The server gave no session (NFSv4.1).
+    NoSession(&'m str),
 }
 
 impl Failure<'_> {
@@ -67,6 +69,7 @@ impl Failure<'_> {
             Self::Verifier => ErrorClass::Verifier,
             Self::Timeout { .. } => ErrorClass::Timeout,
             Self::NoLink(_, class) => class,
+            Self::NoSession(_) => ErrorClass::Transport,
         })
     }
 
@@ -122,6 +125,7 @@ impl fmt::Display for Failure<'_> {
             }
             Self::NoLink(lost_by, _) => write!(f, "no connection: {lost_by}"),
             Self::Stream(error) => write!(f, "{error}; the connection is closed"),
+            Self::NoSession(reason) => write!(f, "no session: {reason}"),
         }
     }
 }

@@ -1,11 +1,13 @@
-//! The client's side of NFS as a state machine: many calls in flight over one TCP connection or
-//! one UDP socket.
+//! The client's side of NFS as a state machine: of versions 2 and 3 many calls in flight over one
+//! TCP connection or one UDP socket, of version 4.1 a session.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | `calls` | the calls in flight, by slot and xid, and their bytes |
 //! | `connection` | the link, and when a lost one is opened again |
 //! | `check` | from the bytes of a reply to a verdict |
+//! | `follow_ons` | the further blocks of a READ or WRITE |
+//! | `v4` | the session of NFSv4.1 |
 //! | `failure` | why a call failed, and the text of error samples |
 //!
 //! A lost connection is opened again and every pending call sent again with its xid; a datagram
@@ -19,6 +21,9 @@ mod calls;
 mod check;
 mod connection;
 mod failure;
+mod follow_ons;
+mod notes;
+mod v4;
 
 #[cfg(test)]
 mod replies;
@@ -43,17 +48,21 @@ use self::calls::{Calls, InFlight};
 use self::check::{Check, Checked, ServerRun};
 use self::connection::{Connection, LossReason};
 use self::failure::Failure;
-use super::fileset::{BLOCK_BYTES, Content};
+use self::follow_ons::{FollowOns, next_block};
+use self::notes::note_flaws;
+use super::fileset::Content;
 use super::handles::Handles;
-use super::nonconformity::nonconformity;
-use super::op::{NfsCall, NfsOp, Span};
+use super::op::{NfsCall, NfsOp};
+use super::parameters::Opens;
 use super::procedure;
 use super::wire::flaws::Flaws;
 use super::wire::record::Assembler;
 use super::wire::rpc::{Credential, procedure_of};
+use super::wire::v4::Bitmap;
 
 pub use self::calls::CALLS_MAX;
 pub use self::connection::{RECONNECT_PAUSE, RECONNECT_PAUSE_MAX};
+pub use self::v4::{Granted, Session4};
 pub use super::parameters::NfsVersion;
 
 /// First retransmission of a datagram; each further one waits twice as long.
@@ -72,6 +81,36 @@ pub struct NfsSite {
     pub handles: Arc<Handles>,
     /// What is in the files.
     pub content: Content,
+    /// Attributes of files that it has, of those that are asked for (NFSv4.1).
+    pub attributes: Bitmap,
+    /// What each client asks for (NFSv4.1).
+    pub session: SessionRequest,
+}
+
+/// What a client of NFSv4.1 asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionRequest {
+    /// Calls that the server executes at once.
+    pub slots: u32,
+    /// Connections.
+    pub connections: u32,
+    /// How files are opened.
+    pub opens: Opens,
+    /// Whether OPEN asks for delegations.
+    pub delegations: bool,
+    /// How long the server knows an idle client.
+    pub lease: Nanos,
+}
+
+impl SessionRequest {
+    /// Of set-up, whose files are not opened; its sessions are never idle for long.
+    pub const SET_UP: Self = Self {
+        slots: 16,
+        connections: 1,
+        opens: Opens::Anonymous,
+        delegations: false,
+        lease: Nanos::MAX,
+    };
 }
 
 /// One client.
@@ -88,8 +127,7 @@ pub struct NfsSession {
     run: ServerRun,
     /// Kind of the op that ended last, if it ended well.
     succeeded: Option<OpKind>,
-    /// By ticket: the follow-on of the op that ended there.
-    follow_ons: Vec<Option<NfsOp>>,
+    follow_ons: FollowOns,
     counters: SessionCounters,
     /// Of set-up: the message of the next call, without xid.
     composed: Vec<u8>,
@@ -109,7 +147,7 @@ impl NfsSession {
             wake: Nanos::MAX,
             run: ServerRun::default(),
             succeeded: None,
-            follow_ons: Vec::new(),
+            follow_ons: FollowOns::default(),
             counters: SessionCounters::default(),
             composed: Vec::new(),
             answers: VecDeque::new(),
@@ -208,16 +246,14 @@ impl NfsSession {
         let Some((_, call)) = self.calls.get(at) else { return };
         let procedure = procedure_of(&call[before..]).unwrap_or_default();
         let service = procedure::service(self.site.version);
-        for flaw in flaws.iter() {
-            self.counters.nonconformities.note(&nonconformity(service, procedure, flaw));
-        }
+        note_flaws(&mut self.counters, service, procedure, flaws);
     }
 
     fn succeed(&mut self, at: usize, checked: Checked, io: &mut impl Io) {
         let Some(call) = self.calls.end(at) else { return };
         self.counters.verified += u64::from(checked.verified);
         self.succeeded = Some(call.op.kind);
-        self.keep_follow_on(call.ticket, next_block(call.op));
+        self.follow_ons.keep(call.ticket, next_block(call.op));
         let outcome = Outcome {
             bytes_read: checked.bytes_read,
             bytes_written: checked.bytes_written,
@@ -229,7 +265,7 @@ impl NfsSession {
     fn fail(&mut self, at: usize, failure: Failure<'_>, io: &mut impl Io) {
         let Some(call) = self.calls.end(at) else { return };
         self.succeeded = None;
-        self.keep_follow_on(call.ticket, None);
+        self.follow_ons.keep(call.ticket, None);
         match call.op.call {
             NfsCall::Composed => io.explain(format_args!("{failure}")),
             call => io.explain(format_args!("{call}: {failure}")),
@@ -242,17 +278,6 @@ impl NfsSession {
     fn fail_all(&mut self, failure: Failure<'_>, io: &mut impl Io) {
         for at in 0..self.calls.slots() {
             self.fail(at, failure, io);
-        }
-    }
-
-    fn keep_follow_on(&mut self, ended: Ticket, op: Option<NfsOp>) {
-        let at = ended.0 as usize;
-        // Tickets are small and dense, but for those of set-up, which has no follow-ons.
-        if self.follow_ons.len() <= at && op.is_some() {
-            self.follow_ons.resize(at + 1, None);
-        }
-        if let Some(follow_on) = self.follow_ons.get_mut(at) {
-            *follow_on = op;
         }
     }
 
@@ -387,25 +412,10 @@ impl Session for NfsSession {
     }
 
     fn take_follow_on(&mut self, ended: Ticket) -> Option<NfsOp> {
-        self.follow_ons.get_mut(ended.0 as usize)?.take()
+        self.follow_ons.take(ended)
     }
 
     fn take_counters(&mut self) -> SessionCounters {
         std::mem::take(&mut self.counters)
     }
-}
-
-/// The next block of the same read or write.
-fn next_block(op: NfsOp) -> Option<NfsOp> {
-    let next = |span: Span| {
-        let blocks_left = span.blocks_left.checked_sub(1)?;
-        let offset = span.offset + u64::from(span.bytes);
-        Some(Span { offset, bytes: BLOCK_BYTES, blocks_left, ..span })
-    };
-    let call = match op.call {
-        NfsCall::Read(span, verify) => NfsCall::Read(next(span)?, verify),
-        NfsCall::Write(span, stability) => NfsCall::Write(next(span)?, stability),
-        _ => return None,
-    };
-    Some(NfsOp { call, ..op })
 }

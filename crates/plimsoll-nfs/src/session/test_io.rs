@@ -13,7 +13,8 @@ use super::super::handles::{Handles, OwnedHandle};
 use super::super::op::*;
 use super::super::wire::record;
 use super::super::wire::rpc::Credential;
-use super::{NfsSession, NfsSite, NfsVersion, replies};
+use super::super::wire::v4::Bitmap;
+use super::{NfsSession, NfsSite, NfsVersion, SessionRequest, replies};
 
 /// What a session requested.
 #[derive(Default)]
@@ -98,6 +99,8 @@ pub(super) fn site(version: NfsVersion, link: LinkKind) -> Rc<NfsSite> {
         credential: Credential::none(),
         handles: Arc::new(handles),
         content: content(),
+        attributes: Bitmap::default(),
+        session: SessionRequest::SET_UP,
     })
 }
 
@@ -138,7 +141,7 @@ impl Bench {
         assert!(self.session.has_room());
         let ticket = Ticket(self.tickets);
         self.tickets += 1;
-        let op = NfsOp { kind: KIND, call };
+        let op = NfsOp::first(KIND, call);
         self.session.issue(ticket, op, self.now, &mut self.io);
         ticket
     }

@@ -25,7 +25,7 @@ pub(super) fn check(checks: &mut Checks<'_>) -> Result<(), SetupError> {
     reads(checks, &file, &content)?;
     overwrite(checks, &file, content)?;
     sizes(checks, &file)?;
-    if checks.version() == NfsVersion::V3 {
+    if checks.version() != NfsVersion::V2 {
         rights(checks, &file)?;
     }
     space(checks)

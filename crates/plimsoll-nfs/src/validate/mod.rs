@@ -247,7 +247,7 @@ fn needed(on: &Objects, version: NfsVersion) -> Vec<(&'static str, Call<'_>)> {
     ];
     calls.extend(match version {
         NfsVersion::V2 => vec![("STATFS", Call::FsStat(dir))],
-        NfsVersion::V3 => vec![
+        NfsVersion::V3 | NfsVersion::V4_1 => vec![
             ("READDIRPLUS", Call::ReadDirPlus(dir, begin, 4_096)),
             ("ACCESS", Call::Access(file, 1)),
             ("FSSTAT", Call::FsStat(dir)),

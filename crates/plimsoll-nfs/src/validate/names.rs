@@ -43,7 +43,7 @@ fn lookups(checks: &mut Checks<'_>) -> Result<(), SetupError> {
     })?;
     // NFSv2 cannot identify the object otherwise.
     match resolved.attributes.filter(|given| given.file_id != attributes.file_id) {
-        Some(_) if checks.version() == NfsVersion::V3 => checks.remote.note(Flaw::OtherObject),
+        Some(_) if checks.version() != NfsVersion::V2 => checks.remote.note(Flaw::OtherObject),
         Some(given) => checks.same("attributes from lookup", attributes.file_id, given.file_id)?,
         None => {}
     }

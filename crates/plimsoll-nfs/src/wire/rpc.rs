@@ -328,6 +328,11 @@ pub struct Credential {
 }
 
 impl Credential {
+    /// Bytes on the wire.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// AUTH_NONE.
     pub fn none() -> Self {
         Self { bytes: vec![0; 16] }

@@ -58,7 +58,7 @@ const fn class(kind: LimitKind) -> &'static str {
         LimitKind::Network => "network",
         LimitKind::Memory | LimitKind::KvCache => "memory",
         LimitKind::Pool | LimitKind::Lock | LimitKind::Batch => "soft",
-        LimitKind::Clients | LimitKind::Generator | LimitKind::Cap => "load",
+        LimitKind::Clients | LimitKind::Slots | LimitKind::Generator | LimitKind::Cap => "load",
         LimitKind::None => "none",
         LimitKind::Unknown => "unknown",
     }

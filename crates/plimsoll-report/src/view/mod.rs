@@ -2,6 +2,7 @@
 
 mod agents;
 mod capacity;
+mod compound_calls;
 mod consumers;
 mod cost;
 pub(crate) mod curves;
@@ -137,6 +138,7 @@ pub(crate) struct RunView {
     pub(crate) ops: Vec<Table>,
     pub(crate) per_target: Table,
     pub(crate) sessions: Table,
+    pub(crate) compound_calls: Table,
     /// Journeys of users.
     pub(crate) journeys: Table,
     /// Their pages.
@@ -249,6 +251,7 @@ impl RunView {
             ops: shares::ops_tables(run),
             per_target: shares::per_target_table(run),
             sessions: sessions::sessions_table(run),
+            compound_calls: compound_calls::table(run),
             journeys: journeys::journeys_table(run),
             pages: journeys::pages_table(run),
             session_steps: sessions::steps_table(run),

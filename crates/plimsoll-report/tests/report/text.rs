@@ -2,6 +2,7 @@
 
 use plimsoll_model::finding::{LostWith, Rule};
 use plimsoll_model::hint::{Hint, RunHint};
+use plimsoll_model::result::{CompoundCalls, TimeSummary};
 
 use crate::fixture;
 
@@ -35,6 +36,29 @@ fn csv_of_file_serving_has_what_was_sent_again_and_what_is_not_counted() {
     let (name, ops) = &files[1];
     assert!(name == "ops.csv" && ops.contains("lookup"), "{ops}");
     assert_eq!(ops.lines().count(), 1 + 2 * 13);
+}
+
+#[test]
+fn compound_calls_have_a_table_and_columns() {
+    let mut run = fixture::nfs(3);
+    run.points.truncate(2);
+    let times = TimeSummary { n: 40, p50: Some(113_000), p99: Some(169_000), ..Default::default() };
+    run.points[1].compound_calls = Some(CompoundCalls {
+        compounds_per_s: Some(1_380.0),
+        operations_per_s: Some(4_200.0),
+        opens_per_s: Some(190.0),
+        open_ns: Some(times),
+        ..CompoundCalls::default()
+    });
+    let text = plimsoll_report::markdown(&run);
+    let row = "| 2 | 1,380 | 4,200 | 190 | 113 | 169 |";
+    assert!(text.contains(row), "{text}");
+    let points = &plimsoll_report::csv(&run)[0].1;
+    let header = points.lines().next().unwrap();
+    assert!(header.ends_with(",close_p99_ns,slot_wait_p50_ns,slot_wait_p99_ns"), "{header}");
+    let row = points.lines().nth(2).unwrap();
+    assert!(row.ends_with(",1380,4200,190,113000,169000,,,,"), "{row}");
+    assert!(!plimsoll_report::csv(&fixture::nfs(3))[0].1.contains("compounds_per_s"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::gate::GateState;
 use plimsoll_model::recovery::RecoveryOutcome;
 use plimsoll_model::reported::{ReportedFigure, gate_text};
-use plimsoll_model::result::{RunResult, Verdict};
+use plimsoll_model::result::{PointResult, RunResult, Verdict};
 use plimsoll_model::sessions::SessionStep;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, BytesPerSec, Nanos, grouped};
@@ -41,6 +41,7 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     table::push(&mut out, result, style, extent);
     generation::push(&mut out, result, style, extent);
     push_sessions(&mut out, result);
+    push_compound_calls(&mut out, result);
     push_journeys(&mut out, result);
     distribution::push(&mut out, result, style, extent);
     push_errors(&mut out, result, style, extent);
@@ -273,6 +274,23 @@ fn push_sessions(out: &mut String, result: &RunResult) {
             let _ = writeln!(out, "    time to open {}; {}", opening(first), opening(last));
         }
     }
+}
+
+/// Compound calls at the load point with the highest throughput of those that count.
+fn push_compound_calls(out: &mut String, result: &RunResult) {
+    let rate = |point: &PointResult| point.achieved_ops_per_s.unwrap_or_default();
+    let counted = result.points.iter().filter(|point| point.counts());
+    let peak = counted.max_by(|a, b| rate(a).total_cmp(&rate(b)));
+    let Some((point, calls)) = peak.and_then(|point| Some((point, point.compound_calls?))) else {
+        return;
+    };
+    let rates = [calls.compounds_per_s, calls.operations_per_s, calls.opens_per_s];
+    let [compounds, operations, opens] = rates.map(|rate| grouped(rate.unwrap_or_default()));
+    let _ = writeln!(
+        out,
+        "  compound calls at point {}: {compounds}/s with {operations} operations/s, {opens} opens/s",
+        point.position,
+    );
 }
 
 /// Journeys of users at each load point.

@@ -8,21 +8,30 @@ use plimsoll_testkit::program::{copy, plimsoll, result};
 use serde_json::Value;
 
 /// Keys that newer versions add.
-const ADDED: [&str; 16] = [
+const ADDED: [&str; 25] = [
     "censored",
+    "compounds",
     "cost",
+    "delays",
+    "delegations",
     "disks",
     "facts",
     "iterations",
     "limits",
     "only_load",
+    "opens",
+    "operations",
     "others",
     "p999",
     "page_cache",
     "reason",
+    "recalls",
     "reconnected",
     "refused",
+    "reopened",
     "response_histogram",
+    "sessions_rebuilt",
+    "slot_waits",
     "stream_waits",
     "unkept",
 ];

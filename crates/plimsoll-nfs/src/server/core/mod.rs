@@ -5,8 +5,10 @@ mod portmap;
 mod replay;
 mod v2;
 mod v3;
+mod v4;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use plimsoll_servers::delay::Work;
 
@@ -19,6 +21,7 @@ use crate::wire::rpc::{
 use crate::wire::{Decode, XdrIn, mount as mount_wire, portmap as portmap_wire};
 
 pub use self::portmap::Registered;
+pub use self::v4::{Counts, FewerSlots, Nfs4, Nfs4Config};
 
 /// The one export.
 pub const EXPORT: &str = "/export";
@@ -26,8 +29,10 @@ pub const EXPORT: &str = "/export";
 /// Program number of NFS.
 const NFS: u32 = 100_003;
 
-/// Versions of NFS here.
+/// Versions of NFS that come over TCP and UDP.
 const NFS_VERSIONS: [u32; 2] = [2, 3];
+/// The one that comes over TCP alone: version 4.1.
+const NFS_STREAM_VERSION: u32 = 4;
 /// Versions of MOUNT here; 2 is 1 with PATHCONF, which nobody requests.
 const MOUNT_VERSIONS: [u32; 2] = [1, 3];
 
@@ -83,6 +88,9 @@ pub struct NfsCore {
     replays: Replays,
     registered: Option<Registered>,
     work: Work,
+    /// The only version of NFS that is served.
+    version: Option<u32>,
+    v4: Arc<Nfs4>,
 }
 
 /// A call with its program and its caller.
@@ -91,6 +99,8 @@ struct CallContext<'a> {
     caller: Caller,
     procedure: u32,
     arguments: XdrIn<'a>,
+    /// Bytes of the whole call.
+    message_bytes: usize,
 }
 
 impl<'a> CallContext<'a> {
@@ -107,7 +117,24 @@ impl NfsCore {
     /// Serves `store` as [`EXPORT`].
     pub fn new(store: Store) -> Self {
         let (mounts, replays) = (Mounts::default(), Replays::new());
-        Self { store, mounts, replays, registered: None, work: Work::default() }
+        let v4 = Arc::new(Nfs4::new(store.instance(), Nfs4Config::default()));
+        let (registered, work, version) = (None, Work::default(), None);
+        Self { store, mounts, replays, registered, work, version, v4 }
+    }
+
+    /// Serves version 4.1 in this manner.
+    pub fn with_v4(self, config: Nfs4Config) -> Self {
+        Self { v4: Arc::new(Nfs4::new(self.store.instance(), config)), ..self }
+    }
+
+    /// Serves no other version of NFS; `None`: all.
+    pub fn with_version(self, version: Option<u32>) -> Self {
+        Self { version, ..self }
+    }
+
+    /// The sessions of version 4.1.
+    pub fn v4(&self) -> &Arc<Nfs4> {
+        &self.v4
     }
 
     /// Answers for the portmapper as well.
@@ -132,8 +159,9 @@ impl NfsCore {
                 return Answered::Replied;
             }
         };
+        let message_bytes = request.len();
         if !is_remembered(&call) {
-            self.execute(peer, &call, input, reply);
+            self.execute(peer, &call, (input, message_bytes), reply);
             return Answered::Replied;
         }
         let key = Key::new(peer.address, &call, input.rest());
@@ -141,19 +169,26 @@ impl NfsCore {
             Begun::Cached(cached) => reply.extend_from_slice(&cached),
             Begun::First(execution) => {
                 let start = reply.len();
-                self.execute(peer, &call, input, reply);
+                self.execute(peer, &call, (input, message_bytes), reply);
                 execution.done(&reply[start..]);
             }
         }
         Answered::Replied
     }
 
-    fn execute(&self, peer: &Peer, call: &Call<'_>, arguments: XdrIn<'_>, reply: &mut Vec<u8>) {
+    fn execute(
+        &self,
+        peer: &Peer,
+        call: &Call<'_>,
+        (arguments, message_bytes): (XdrIn<'_>, usize),
+        reply: &mut Vec<u8>,
+    ) {
         self.work.spend();
         let start = reply.len();
         encode_reply_success(reply, call.xid);
         let dispatched = caller_of(call).and_then(|caller| {
-            let context = CallContext { peer, caller, procedure: call.procedure, arguments };
+            let procedure = call.procedure;
+            let context = CallContext { peer, caller, procedure, arguments, message_bytes };
             self.dispatch(call, &context, reply)
         });
         if let Err(outcome) = dispatched {
@@ -169,9 +204,15 @@ impl NfsCore {
         out: &mut Vec<u8>,
     ) -> Result<(), ReplyOutcome> {
         match (call.program, call.version) {
-            (NFS, 3) => v3::answer(self, context, out),
-            (NFS, 2) => v2::answer(self, context, out),
-            (NFS, _) => Err(mismatch(NFS_VERSIONS)),
+            (NFS, version) => {
+                let [low, high] = self.nfs_versions(context.peer.link);
+                match version {
+                    _ if version < low || version > high => Err(mismatch([low, high])),
+                    2 => v2::answer(self, context, out),
+                    3 => v3::answer(self, context, out),
+                    _ => v4::answer(self, context, out),
+                }
+            }
             (mount_wire::PROGRAM, version) if MOUNT_VERSIONS.contains(&version) => {
                 mount::answer(self, version, context, out)
             }
@@ -184,6 +225,15 @@ impl NfsCore {
                 None => Err(ReplyOutcome::ProgramUnavailable),
             },
             _ => Err(ReplyOutcome::ProgramUnavailable),
+        }
+    }
+
+    /// Lowest and highest version of NFS that is served there.
+    fn nfs_versions(&self, link: Link) -> [u32; 2] {
+        match (self.version, link) {
+            (Some(version), _) => [version; 2],
+            (None, Link::Stream) => [NFS_VERSIONS[0], NFS_STREAM_VERSION],
+            (None, Link::Datagram) => NFS_VERSIONS,
         }
     }
 

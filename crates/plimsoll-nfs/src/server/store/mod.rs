@@ -228,7 +228,7 @@ fn mode(mode: u32) -> SetAttributes {
 }
 
 /// An object, as handles carry it. Ids are used again after a removal, with another generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
     /// What the store calls it; also its file id.
     pub id: u64,
@@ -367,4 +367,18 @@ pub(crate) fn now() -> TimeSpec3 {
     let since = plimsoll_servers::clock::since_1970();
     let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
     TimeSpec3 { seconds, nanoseconds: since.subsec_nanos() }
+}
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+impl TimeSpec3 {
+    /// Since 1970, in nanoseconds.
+    pub(super) fn ns(self) -> u64 {
+        u64::from(self.seconds) * NS_PER_S + u64::from(self.nanoseconds)
+    }
+
+    fn from_ns(ns: u64) -> Self {
+        let seconds = u32::try_from(ns / NS_PER_S).unwrap_or(u32::MAX);
+        Self { seconds, nanoseconds: (ns % NS_PER_S) as u32 }
+    }
 }

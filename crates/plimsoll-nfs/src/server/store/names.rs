@@ -112,8 +112,11 @@ impl Store {
         if let Body::Directory(entries) = &mut moved_node.write().body {
             entries.parent = to.directory;
         }
-        let same = from.directory == to.directory;
-        Ok((out_of, if same { out_of } else { into }))
+        if from.directory == to.directory {
+            let both = WccData { before: into.before, after: out_of.after };
+            return Ok((both, both));
+        }
+        Ok((out_of, into))
     }
 
     /// LINK; attributes of the object, and the change of the directory.

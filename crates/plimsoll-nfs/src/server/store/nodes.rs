@@ -266,8 +266,13 @@ impl State {
                 SetTime::To(instant) => *time = instant,
             }
         }
-        self.ctime = now;
+        self.change_at(now);
         Ok(())
+    }
+
+    /// The time of the last change is another after each change, so that it counts them.
+    fn change_at(&mut self, now: TimeSpec3) {
+        self.ctime = TimeSpec3::from_ns(now.ns().max(self.ctime.ns() + 1));
     }
 
     /// One name more or less.
@@ -276,19 +281,19 @@ impl State {
             return Err(Status3::MLINK);
         }
         self.links += 1;
-        self.ctime = now();
+        self.change_at(now());
         Ok(())
     }
 
     pub(super) fn drop_link(&mut self) {
         self.links -= 1;
-        self.ctime = now();
+        self.change_at(now());
     }
 
     /// Content was changed now.
     pub(super) fn touch(&mut self) {
         self.mtime = now();
-        self.ctime = self.mtime;
+        self.change_at(self.mtime);
     }
 }
 

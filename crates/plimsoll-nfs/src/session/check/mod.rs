@@ -4,11 +4,12 @@ use std::cell::Cell;
 
 use plimsoll_model::outcome::OpStatus;
 
+use super::super::handles::HandleBytes;
 use super::super::op::{Accessed, LinkNo, NfsCall, Presence, Span, Stability, Verify};
 use super::super::procedure::results::{Attributes, Kind, Page, Written};
 use super::super::wire::flaws::{Flaw, Flaws};
 use super::super::wire::rpc::{ReplyHead, ReplyOutcome};
-use super::super::wire::v3::{Handle, StableHow, access};
+use super::super::wire::v3::{StableHow, access};
 use super::super::wire::{Decode, Path, XdrIn};
 use super::calls::RIGHTS;
 use super::failure::Failure;
@@ -78,7 +79,11 @@ impl Check<'_> {
         self.evaluate_results(Reply::new(self.site.version, input.rest(), flaws), run)
     }
 
-    fn evaluate_results<'m>(&self, reply: Reply<'m>, run: &mut ServerRun) -> CheckResult<'m> {
+    pub(super) fn evaluate_results<'m>(
+        &self,
+        reply: Reply<'m>,
+        run: &mut ServerRun,
+    ) -> CheckResult<'m> {
         match self.call {
             NfsCall::GetAttr(file) => {
                 let attributes = reply.attributes()?;
@@ -149,7 +154,7 @@ impl Check<'_> {
         attributes: Option<Attributes>,
     ) -> CheckResult<'m> {
         match (is(expected, attributes), self.site.version) {
-            (Err(_), NfsVersion::V3) => {
+            (Err(_), NfsVersion::V3 | NfsVersion::V4_1) => {
                 reply.note(Flaw::OtherObject);
                 Ok(Checked::OK)
             }
@@ -201,9 +206,9 @@ impl Check<'_> {
     }
 
     /// The handle of a file that was looked up by name.
-    fn handle<'m>(&self, file: Accessed, actual: Handle<'_>) -> CheckResult<'m> {
+    fn handle<'m>(&self, file: Accessed, actual: HandleBytes<'_>) -> CheckResult<'m> {
         let expected = self.site.handles.file(file);
-        match expected.is_some_and(|expected| expected.as_bytes() == actual.bytes()) {
+        match expected.is_some_and(|expected| expected.as_bytes() == actual.0) {
             true => Ok(Checked::OK),
             false => Err(Failure::Handle),
         }

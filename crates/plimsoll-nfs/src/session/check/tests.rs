@@ -66,7 +66,7 @@ fn a_name_that_is_not_there_fails_as_expected_or_not() {
     for version in [V2, V3] {
         let noent = |xid| match version {
             V2 => reply(xid, Reply2::<()>::Err(Status2::NOENT, ())),
-            V3 => reply(xid, v3::RemoveRes::Err(Status3::NOENT, WccData::NONE)),
+            _ => reply(xid, v3::RemoveRes::Err(Status3::NOENT, WccData::NONE)),
         };
         assert_eq!(end_with(version, call(gone), noent).0, OpStatus::ExpectedFailure);
         let (status, detail) = end_with(version, call(there), noent);

@@ -175,7 +175,7 @@ fn further_blocks_follow_a_success_and_nothing_else() {
         let ticket = bench.issue(call);
         bench.answer(bench.io.sent.len() - 1, call);
         let next = bench.session.take_follow_on(ticket);
-        assert_eq!(next, Some(NfsOp { kind: KIND, call: follow_on }));
+        assert_eq!(next, Some(NfsOp::first(KIND, follow_on)));
         assert_eq!(bench.session.take_follow_on(ticket), None);
         let ticket = bench.issue(follow_on);
         bench.answer(bench.io.sent.len() - 1, follow_on);

@@ -281,7 +281,8 @@ macro_rules! attribute_values {
                 self
             }
 
-            fn mask(&self) -> Bitmap {
+            /// Which of them are there.
+            pub fn mask(&self) -> Bitmap {
                 let mut mask = Bitmap::default();
                 $( if self.$field.is_some() { mask.add(attribute::$number); } )*
                 mask

@@ -98,6 +98,12 @@ impl<'a> CompoundReply<'a> {
         Ok(Self { status, results, input })
     }
 
+    /// `operation` is the next whose result there is.
+    #[inline]
+    pub fn is_next(&self, operation: Operation) -> bool {
+        self.results > 0 && self.input.rest().starts_with(&operation.number().to_be_bytes())
+    }
+
     /// Begins to read the result of `operation`, which is next: its status. What follows is its
     /// value, if that is OK. A reply that ends before this operation answers with the status of the
     /// whole.

@@ -208,6 +208,13 @@ xdr_struct! {
     }
 }
 
+/// [`StateId::ANONYMOUS`].
+impl Default for StateId {
+    fn default() -> Self {
+        Self::ANONYMOUS
+    }
+}
+
 impl StateId {
     /// No open file; every READ and WRITE may use it. RFC 8881 §8.2.3
     pub const ANONYMOUS: Self = Self { seqid: 0, other: [0; 12] };

@@ -11,6 +11,8 @@ pub mod exchange_flags {
     pub const MOVED_REFER: u32 = 0x1;
     /// It serves files, and no layouts.
     pub const NON_PNFS: u32 = 0x1_0000;
+    /// What is known of the client is to be updated, and nothing made.
+    pub const UPDATE: u32 = 0x4000_0000;
     /// The client has confirmed its id before.
     pub const CONFIRMED: u32 = 0x8000_0000;
 }

@@ -2,6 +2,7 @@
 //! and `nfs3_client`. And a real NFS-Ganesha.
 
 mod calls;
+mod calls4;
 mod confined;
 mod foreign_client;
 mod ganesha;
@@ -11,3 +12,5 @@ mod rpc;
 mod running;
 mod v2;
 mod v3;
+mod v4;
+mod v4_files;

@@ -15,8 +15,8 @@ fn what_is_not_there_is_refused_in_the_words_of_rpc() {
     let server = in_memory(1 << 20);
     let refused = |program, procedure| server.call(program, procedure, &()).0;
     let mismatch = |low, high| ReplyOutcome::ProgramMismatch { low, high };
-    assert_eq!(refused((NFS, 4), 0), mismatch(2, 3));
-    assert_eq!(refused((NFS, 1), 0), mismatch(2, 3));
+    assert_eq!(refused((NFS, 5), 0), mismatch(2, 4));
+    assert_eq!(refused((NFS, 1), 0), mismatch(2, 4));
     assert_eq!(refused((mount::PROGRAM, 2), 0), mismatch(1, 3));
     assert_eq!(refused((400_000, 1), 0), ReplyOutcome::ProgramUnavailable);
     assert_eq!(refused((portmap::PROGRAM, 2), 0), ReplyOutcome::ProgramUnavailable);

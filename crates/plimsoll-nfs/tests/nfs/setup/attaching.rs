@@ -36,6 +36,7 @@ fn changes(calls: &CallLog, version: NfsVersion) -> Vec<u32> {
     let changing: &[u32] = match version {
         NfsVersion::V2 => &[2, 8, 9, 10, 11, 12, 13, 14, 15],
         NfsVersion::V3 => &[2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21],
+        NfsVersion::V4_1 => unreachable!("the changes of a compound are not seen in its procedure"),
     };
     let calls = calls.lock().unwrap();
     let of_nfs = calls.iter().filter(|(program, _)| *program == NFS).map(|(_, of)| *of);
@@ -71,7 +72,9 @@ fn ready(preparation: &mut NfsPreparation, load: &Load, host: &Host) -> Arc<dyn 
 
 #[test]
 fn an_agent_changes_nothing_when_it_attaches_and_its_clients_do_the_same() {
-    for (version, kind) in EVERYWHERE {
+    for (version, kind) in
+        EVERYWHERE.into_iter().filter(|(version, _)| *version != NfsVersion::V4_1)
+    {
         let (host, calls) = watched();
         let mut first = preparation(&host, version, kind);
         let mut second = preparation(&host, version, kind);

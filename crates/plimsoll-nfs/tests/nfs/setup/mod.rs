@@ -117,9 +117,10 @@ impl<'a> Making<'a> {
     }
 }
 
-const EVERYWHERE: [(NfsVersion, LinkKind); 4] = [
+const EVERYWHERE: [(NfsVersion, LinkKind); 5] = [
     (NfsVersion::V2, LinkKind::Stream),
     (NfsVersion::V2, LinkKind::Datagram),
     (NfsVersion::V3, LinkKind::Stream),
     (NfsVersion::V3, LinkKind::Datagram),
+    (NfsVersion::V4_1, LinkKind::Stream),
 ];

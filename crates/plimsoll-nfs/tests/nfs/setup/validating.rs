@@ -178,11 +178,14 @@ fn what_set_up_tolerates_it_names() {
         });
         checked(&host, version, kind).unwrap();
         let notes = host.log.take();
-        let mount = match version {
-            NfsVersion::V2 => "MOUNTPROC_MNT",
-            NfsVersion::V3 => "MOUNTPROC3_MNT",
+        let with_mount =
+            |mount| vec!["PMAPPROC_GETPORT", mount, "NULL", "LOOKUP", "READDIR", "WRITE"];
+        let names = match version {
+            NfsVersion::V2 => with_mount("MOUNTPROC_MNT"),
+            NfsVersion::V3 => with_mount("MOUNTPROC3_MNT"),
+            NfsVersion::V4_1 => vec!["COMPOUND"],
         };
-        for name in ["PMAPPROC_GETPORT", mount, "NULL", "LOOKUP", "READDIR", "WRITE"] {
+        for name in names {
             let named = notes.iter().any(|one| one.reply_to == name);
             assert!(named, "{version:?} {kind:?}: no {name} in {notes:?}");
         }

@@ -28,8 +28,8 @@ pub(super) fn text(rule: &Rule) -> Option<Text> {
             percent(*limit_ratio),
         ))
         .advise(
-            "datagrams are lost or replies very late: enlarge the socket buffers on both sides, or \
-             compare with TCP",
+            "datagrams or connections are lost, or replies very late: see the server's log; over \
+             UDP enlarge the socket buffers on both sides, or compare with TCP",
         ),
         Rule::Ambiguous { ops } => Text::from(format!(
             "{} requests that change something were sent again because their connection ended \
@@ -180,8 +180,9 @@ mod tests {
         (
             r#"{"kind": "retransmissions", "requests": 400, "due_ops": 10000,
                "limit_ratio": 0.01}"#,
-            "400 requests were sent again for 10,000 ops, 4 % (limit 1 %); datagrams are lost or \
-             replies very late: enlarge the socket buffers on both sides, or compare with TCP",
+            "400 requests were sent again for 10,000 ops, 4 % (limit 1 %); datagrams or \
+             connections are lost, or replies very late: see the server's log; over UDP enlarge \
+             the socket buffers on both sides, or compare with TCP",
         ),
         (
             r#"{"kind": "ambiguous", "ops": 3}"#,

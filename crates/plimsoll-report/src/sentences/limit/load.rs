@@ -6,12 +6,13 @@ use plimsoll_model::units::grouped;
 use crate::sentences::finding::worker_core;
 
 pub(super) fn text(facts: &LimitFacts) -> Option<String> {
+    let when = |earlier: &EarlierService| match earlier {
+        EarlierService::LowLoad => "at low load",
+        EarlierService::FirstOps => "at the first ops",
+    };
     Some(match facts {
         LimitFacts::Clients { clients, service_ns, earlier_ns, earlier, most_ops_per_s } => {
-            let when = match earlier {
-                EarlierService::LowLoad => "at low load",
-                EarlierService::FirstOps => "at the first ops",
-            };
+            let when = when(earlier);
             format!(
                 "the clients: all {clients} were busy while the server answered as fast as {when} \
                  ({service_ns} an op, {earlier_ns} then); {clients} clients of {service_ns} an op \
@@ -20,6 +21,13 @@ pub(super) fn text(facts: &LimitFacts) -> Option<String> {
                 grouped(most_ops_per_s.round()),
             )
         }
+        LimitFacts::Slots { waited_ns, service_ns, earlier_ns, earlier } => format!(
+            "the sessions' slots: ops waited {waited_ns} of {} for one, while the server answered \
+             as fast as {} ({service_ns} an op, {earlier_ns} then): ask for more slots, or add \
+             clients, each of which has a session",
+            *waited_ns + *service_ns,
+            when(earlier),
+        ),
         LimitFacts::Generator => {
             "the generator: what the server can do beyond that is unknown".to_owned()
         }
@@ -58,6 +66,13 @@ mod tests {
             "the clients: all 8 were busy while the server answered as fast as at the first ops \
              (1.00 ms an op, 990 µs then); 8 clients of 1.00 ms an op carry no more than 8,000 \
              ops/s: add clients (--set load.clients=N) to see what the server can do",
+        ),
+        (
+            r#"{"kind": "slots", "waited_ns": 3200000, "service_ns": 800000, "earlier_ns": 790000,
+               "earlier": "low_load"}"#,
+            "the sessions' slots: ops waited 3.20 ms of 4.00 ms for one, while the server answered \
+             as fast as at low load (800 µs an op, 790 µs then): ask for more slots, or add \
+             clients, each of which has a session",
         ),
         (
             r#"{"kind": "generator"}"#,

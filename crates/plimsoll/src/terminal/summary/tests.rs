@@ -8,8 +8,8 @@ use plimsoll_model::event::Bound;
 use plimsoll_model::finding::{ErrorCause, Finding, LostWith, Rule};
 use plimsoll_model::limit::{Limit, LimitKind};
 use plimsoll_model::result::{
-    Axis, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, TimeIntervals,
-    TimeSummary, Verdict,
+    Axis, CompoundCalls, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary,
+    TimeIntervals, TimeSummary, Verdict,
 };
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::Nanos;
@@ -386,4 +386,20 @@ fn a_capacity_that_is_still_searched_is_not_none() {
     search.how = Some("no load is within the limits".to_owned());
     let text = summary(&result, None, Style::new(false));
     assert!(text.contains("capacity within p99<50ms: none"), "{text}");
+}
+
+#[test]
+fn compound_calls_are_shown_of_the_highest_load_that_counts() {
+    let mut result = invalid(Metric::Ops);
+    let calls = |compounds_per_s| {
+        Some(CompoundCalls { compounds_per_s: Some(compounds_per_s), ..Default::default() })
+    };
+    for (point, rate) in result.points.iter_mut().zip([900.0, 1_380.0, 1_200.0]) {
+        (point.achieved_ops_per_s, point.compound_calls) = (Some(rate), calls(1.38 * rate));
+        (point.valid, point.not_counted) = (rate < 1_380.0, None);
+    }
+    result.points.truncate(3);
+    let text = summary(&result, None, Style::new(false));
+    let line = "  compound calls at point 3: 1,656/s with 0 operations/s, 0 opens/s\n";
+    assert!(text.contains(line), "{text}");
 }

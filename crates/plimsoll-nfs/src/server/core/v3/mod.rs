@@ -7,6 +7,8 @@ use crate::wire::Encode;
 use crate::wire::rpc::ReplyOutcome;
 use crate::wire::v3::{Handle, PostOpAttr, Procedure, Reply3, Status3, WccData};
 
+pub(super) use self::objects::permitted;
+
 use super::{CallContext, NfsCore};
 use crate::server::store::{FileAttributes, NodePath, RemovalKind};
 

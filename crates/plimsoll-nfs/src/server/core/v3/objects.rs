@@ -49,7 +49,7 @@ pub(super) fn access(core: &NfsCore, args: AccessArgs<'_>, out: &mut Vec<u8>) {
 }
 
 /// Every caller may do everything that makes sense.
-fn permitted(of: &FileAttributes) -> u32 {
+pub(in super::super) fn permitted(of: &FileAttributes) -> u32 {
     match of.kind {
         FileKind::Directory => {
             bits::READ | bits::LOOKUP | bits::MODIFY | bits::EXTEND | bits::DELETE

@@ -1,0 +1,181 @@
+//! The reply to a call in a slot: whether the call was executed, and what its status demands.
+//! RFC 8881 §2.10.6, §18.46.3
+
+use std::cell::Cell;
+
+use plimsoll_engine::interface::Io;
+use plimsoll_model::units::Nanos;
+
+use super::super::failure::Failure;
+use super::super::notes::note_flaws;
+use super::{DELAY_PAUSE, Session4, Task, Waiting};
+use crate::parameters::NfsVersion;
+use crate::procedure::results::ReplyError;
+use crate::procedure::{self, Reply};
+use crate::wire::rpc::{ReplyHead, ReplyOutcome};
+use crate::wire::v4::{CompoundReply, Operation, Procedure, SequenceOk, Status4};
+use crate::wire::xdr::{Decode, XdrError, XdrIn};
+
+/// What became of a call.
+enum Fate {
+    /// SEQUENCE went well, so the call has been executed.
+    Executed(SequenceOk),
+    /// SEQUENCE failed, so it has not been executed.
+    Barred(Status4),
+    /// The RPC layer refused it.
+    Refused(ReplyOutcome),
+}
+
+/// What a reply says first, and its results.
+fn read_fate(message: &[u8]) -> Result<(Fate, XdrIn<'_>), XdrError> {
+    let mut input = XdrIn::tolerant(message);
+    let head = ReplyHead::decode(&mut input)?;
+    if head.outcome != ReplyOutcome::Success {
+        return Ok((Fate::Refused(head.outcome), input));
+    }
+    let mut reply = CompoundReply::read(input)?;
+    let fate = match reply.next(Operation::Sequence)? {
+        Status4::OK => Fate::Executed(SequenceOk::decode(&mut reply.input)?),
+        status => Fate::Barred(status),
+    };
+    Ok((fate, input))
+}
+
+impl Session4 {
+    pub(super) fn on_slot_reply(
+        &mut self,
+        slot: usize,
+        message: &[u8],
+        now: Nanos,
+        io: &mut impl Io,
+    ) {
+        let (fate, input) = match read_fate(message) {
+            Ok(read) => read,
+            Err(error) => {
+                self.slots.advance(slot);
+                return self.fail_slot(slot, Failure::Undecodable(error), now, io);
+            }
+        };
+        match fate {
+            Fate::Executed(sequence) if !self.slots.is_reply(slot, &self.session, &sequence) => {
+                self.slots.advance(slot);
+                let failure = Failure::Nonsense("the reply is that of another call of its slot");
+                self.fail_slot(slot, failure, now, io);
+            }
+            Fate::Executed(sequence) => {
+                self.slots.advance(slot);
+                self.slots.limit(sequence.target_highest_slot.saturating_add(1) as usize);
+                self.renewed = now;
+                let Some(flying) = self.slots.end(slot) else { return };
+                self.on_results(flying.task, message, input, now, io);
+            }
+            Fate::Barred(status) => self.on_barred(slot, status, now, io),
+            Fate::Refused(outcome) => {
+                self.fail_slot(slot, Failure::Refused(outcome), now, io);
+            }
+        }
+    }
+
+    fn fail_slot(&mut self, slot: usize, failure: Failure<'_>, now: Nanos, io: &mut impl Io) {
+        let Some(flying) = self.slots.end(slot) else { return };
+        match flying.task {
+            Task::Op(op) if self.ops.is_abandoned(op) => self.finish_abandoned(op, now, io),
+            Task::Op(op) => self.fail(op, failure, now, io),
+            Task::Close(open) => self.files.forget(open),
+            Task::Return(at) => self.returning[at] = None,
+            Task::ReclaimComplete => self.on_reclaimed(now, io),
+            Task::Renew => {}
+        }
+    }
+
+    /// SEQUENCE failed: the number of the slot is still to be used.
+    fn on_barred(&mut self, slot: usize, status: Status4, now: Nanos, io: &mut impl Io) {
+        match status {
+            Status4::BADSESSION
+            | Status4::DEADSESSION
+            | Status4::SEQ_MISORDERED
+            | Status4::SEQ_FALSE_RETRY => {
+                if let Some((flying, _)) = self.slots.get(slot) {
+                    // This time it was not executed.
+                    flying.sends -= 1;
+                }
+                self.rebuild(io);
+            }
+            Status4::BADSLOT if slot > 0 => {
+                self.slots.limit(slot);
+                if let Some(flying) = self.slots.end(slot) {
+                    self.waiting.push_front(Waiting { task: flying.task, for_slot: true });
+                }
+            }
+            Status4::CONN_NOT_BOUND_TO_SESSION => self.bind(slot, io),
+            Status4::DELAY => {
+                self.counters.delays += 1;
+                if let Some((flying, _)) = self.slots.get(slot) {
+                    let at = now.saturating_add(DELAY_PAUSE);
+                    flying.again_at = Some(at);
+                    self.wake = self.wake.min(at);
+                }
+            }
+            Status4::RETRY_UNCACHED_REP => {
+                self.slots.advance(slot);
+                match self.slots.end(slot).map(|flying| flying.task) {
+                    Some(Task::Op(op)) if self.ops.is_abandoned(op) => {
+                        self.finish_abandoned(op, now, io);
+                    }
+                    Some(Task::Op(op)) => self.end_unknown(op, now, io),
+                    Some(Task::Close(open)) => self.files.forget(open),
+                    Some(Task::Return(at)) => self.returning[at] = None,
+                    Some(Task::ReclaimComplete) => self.on_reclaimed(now, io),
+                    Some(Task::Renew) | None => {}
+                }
+            }
+            status => {
+                let failure = Failure::Status { code: status.0, name: status.name() };
+                self.fail_slot(slot, failure, now, io);
+            }
+        }
+    }
+
+    fn on_results(
+        &mut self,
+        task: Task,
+        message: &[u8],
+        input: XdrIn<'_>,
+        now: Nanos,
+        io: &mut impl Io,
+    ) {
+        let flaws = Cell::new(input.flaws());
+        let reply = Reply::new(NfsVersion::V4_1, input.rest(), &flaws);
+        match task {
+            Task::Op(op) if is_delayed(reply) && !self.is_composed(op) => {
+                match self.ops.is_abandoned(op) {
+                    true => self.finish_abandoned(op, now, io),
+                    false => self.delay(op, now),
+                }
+            }
+            Task::Op(op) => self.on_op_results(op, message, reply, now, io),
+            Task::ReclaimComplete => self.on_reclaimed(now, io),
+            Task::Renew => {}
+            Task::Close(open) => self.files.forget(open),
+            Task::Return(at) => self.returning[at] = None,
+        }
+        let service = procedure::service(NfsVersion::V4_1);
+        let procedure = Procedure::Compound.number();
+        note_flaws(&mut self.counters, service, procedure, flaws.get());
+    }
+}
+
+impl Session4 {
+    /// The connection of a call does not belong to the session. RFC 8881 §18.34
+    fn bind(&mut self, slot: usize, io: &mut impl Io) {
+        let Some((flying, _)) = self.slots.get(slot) else { return };
+        if let Some(connection) = flying.connection.take() {
+            flying.sends -= 1;
+            self.bind_connection(connection, io);
+        }
+    }
+}
+
+fn is_delayed(reply: Reply<'_>) -> bool {
+    matches!(reply.status(), Err(ReplyError::Status { code, .. }) if code == Status4::DELAY.0)
+}
