@@ -8,7 +8,10 @@ use plimsoll_testkit::peers::require_peer;
 
 use super::{Exchange, callbacks, directories, files, opens, sessions};
 use crate::wire::tests::golden::hex;
-use crate::wire::v4::{CALLBACK_PROGRAM, CALLBACK_VERSION, PROGRAM, Procedure, VERSION};
+use crate::wire::v4::{
+    CALLBACK_PROGRAM, CALLBACK_VERSION, CallbackOperation, Operation, PROGRAM, Procedure, Status4,
+    VERSION,
+};
 use crate::wire::{record, rpc};
 
 /// Fields of a message by their names.
@@ -199,4 +202,36 @@ fn tshark_finds_a_compound_that_ends_early_or_late() {
         Vec::from_iter(messages.iter().map(is_faulty)),
         [false, true, false, true, false, false]
     );
+}
+
+#[test]
+fn tshark_has_the_same_names_of_statuses_and_operations() {
+    let Some(tshark) = require_peer("tshark") else { return };
+    let output = Command::new(tshark).args(["-G", "values"]).output().unwrap();
+    let mut compared: BTreeMap<&str, usize> = BTreeMap::new();
+    let text = String::from_utf8_lossy(&output.stdout);
+    for line in text.lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let ["V", field, number, name] = columns[..] else { continue };
+        let Ok(number) = number.parse() else { continue };
+        let ours = match field {
+            "nfs.nfsstat4" => Status4(number).name(),
+            "nfs.opcode" => Operation::from_number(number).map(Operation::name),
+            "nfs.cb.operation" => CallbackOperation::from_number(number).map(|it| it.name()),
+            _ => None,
+        };
+        if let Some(ours) = ours {
+            // These are called by their names in drafts.
+            let name = match name {
+                "NFS4ERR_READDIR_NOSPC" => "NFS4ERR_RESTOREFH",
+                "NFS4ERR_DIRDELEG_UNAVAIL" if number == 10_057 => "NFS4ERR_BACK_CHAN_BUSY",
+                name => name,
+            };
+            assert_eq!(ours, name, "{field} {number}");
+            *compared.entry(field).or_default() += 1;
+        }
+    }
+    assert_eq!(compared["nfs.opcode"], Operation::ALL.len());
+    assert_eq!(compared["nfs.cb.operation"], CallbackOperation::ALL.len());
+    assert!(compared["nfs.nfsstat4"] > 70, "{compared:?}");
 }
