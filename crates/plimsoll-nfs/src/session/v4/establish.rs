@@ -18,8 +18,8 @@ use crate::wire::xdr::{DATA_BYTES_MAX, Decode, Encode, Name, U32List, XdrError, 
 const HEADER_BYTES: u32 = 4 << 10;
 /// Operations of the longest compound here.
 const OPERATIONS_NEEDED: u32 = 8;
-/// Operations asked for.
-const OPERATIONS_ASKED: u32 = 16;
+/// Operations requested_at for.
+const OPERATIONS_REQUESTED: u32 = 16;
 /// Longest reply that the server is to keep; those that change something are short.
 const CACHED_BYTES: u32 = 4 << 10;
 /// For callbacks: one slot, and room for their longest handle.
@@ -86,7 +86,7 @@ impl State {
     }
 }
 
-/// What the server granted of what was asked for.
+/// What the server granted of what was requested_at for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
     /// Slots.
@@ -107,7 +107,7 @@ pub(super) struct Control {
     pub(super) xid: u32,
     operation: Operation,
     bytes: Vec<u8>,
-    /// When it is sent again because the server asked for time.
+    /// When it is sent again because the server requested_at for time.
     again_at: Option<Nanos>,
     pause: Nanos,
 }
@@ -159,7 +159,7 @@ impl Session4 {
             call_bytes_max: DATA_BYTES_MAX + HEADER_BYTES,
             reply_bytes_max: DATA_BYTES_MAX + HEADER_BYTES,
             cached_bytes_max: CACHED_BYTES,
-            operations_max: OPERATIONS_ASKED,
+            operations_max: OPERATIONS_REQUESTED,
             slots: self.site.session.slots,
             rdma_reads: None,
         };
@@ -202,7 +202,7 @@ impl Session4 {
         }
     }
 
-    /// The server asked for time, and it has passed.
+    /// The server requested_at for time, and it has passed.
     pub(super) fn repeat_control(&mut self, now: Nanos, io: &mut impl Io) {
         match self.control.as_ref().and_then(|control| control.again_at) {
             Some(at) if at <= now => self.send_control(io),
@@ -380,11 +380,11 @@ impl Session4 {
 
     /// Destroys the session when its last call has been answered.
     pub(super) fn leave_if_idle(&mut self, io: &mut impl Io) {
-        let is_over = matches!(self.state, State::Leaving)
+        let has_ended = matches!(self.state, State::Leaving)
             && self.control.is_none()
             && self.waiting.is_empty()
             && self.slots.are_idle();
-        if is_over {
+        if has_ended {
             let session = self.session;
             self.control_call(Operation::DestroySession, &session, io);
         }

@@ -12,7 +12,7 @@ use crate::wire::record::Assembler;
 pub(super) struct Wire {
     pub(super) connection: Connection,
     pub(super) assembler: Assembler,
-    /// The session has to be asked to use it for callbacks again.
+    /// The session has to be requested_at to use it for callbacks again.
     pub(super) wants_bind: bool,
 }
 
@@ -51,7 +51,7 @@ impl Links {
     }
 
     /// The next connection in turn that is up.
-    pub(super) fn take_turn(&mut self) -> Option<(usize, Link)> {
+    pub(super) fn next_up(&mut self) -> Option<(usize, Link)> {
         let count = self.wires.len();
         for at in (self.next..self.next + count).map(|at| at % count) {
             if let Some(link) = self.wires[at].connection.up() {

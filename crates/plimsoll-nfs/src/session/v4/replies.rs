@@ -97,7 +97,7 @@ impl Session4 {
             | Status4::SEQ_FALSE_RETRY => {
                 if let Some((flying, _)) = self.slots.get(slot) {
                     // This time it was not executed.
-                    flying.sends -= 1;
+                    flying.sends = flying.sends.saturating_sub(1);
                 }
                 self.rebuild(io);
             }
@@ -159,9 +159,11 @@ impl Session4 {
             Task::Close(open) => self.files.forget(open),
             Task::Return(at) => self.returning[at] = None,
         }
-        let service = procedure::service(NfsVersion::V4_1);
-        let procedure = Procedure::Compound.number();
-        note_flaws(&mut self.counters, service, procedure, flaws.get());
+        if !flaws.get().is_empty() {
+            let service = procedure::service(NfsVersion::V4_1);
+            let procedure = Procedure::Compound.number();
+            note_flaws(&mut self.counters, service, procedure, flaws.get());
+        }
     }
 }
 
@@ -170,7 +172,7 @@ impl Session4 {
     fn bind(&mut self, slot: usize, io: &mut impl Io) {
         let Some((flying, _)) = self.slots.get(slot) else { return };
         if let Some(connection) = flying.connection.take() {
-            flying.sends -= 1;
+            flying.sends = flying.sends.saturating_sub(1);
             self.bind_connection(connection, io);
         }
     }

@@ -1,0 +1,216 @@
+//! How ops end: well, badly, before their last call was answered, or not yet because the server asks
+//! for time or has lost the session.
+
+use plimsoll_engine::interface::Io;
+use plimsoll_model::outcome::{OpStatus, Outcome};
+use plimsoll_model::units::Nanos;
+
+use super::super::check::Checked;
+use super::super::failure::Failure;
+use super::ops::{Access, Op, OpNo, Step};
+use super::slots::Flying;
+use super::{DELAY_PAUSE_MAX, Session4, Task, Waiting};
+use crate::op::{NfsCall, NfsOp};
+use crate::procedure::{Reply, v4};
+
+impl Session4 {
+    /// The op is over.
+    pub(super) fn end(&mut self, number: OpNo, outcome: Outcome, now: Nanos, io: &mut impl Io) {
+        let Some(op) = self.ops.remove(number) else { return };
+        self.leave_delegation(&op, now, io);
+        io.complete(op.ticket, outcome);
+    }
+
+    pub(super) fn leave_delegation(&mut self, op: &Op, now: Nanos, io: &mut impl Io) {
+        if let Access::Delegated(file) = op.access
+            && let Some(delegated) = self.files.leave_delegation(file)
+        {
+            self.give_back(delegated, now, io);
+        }
+    }
+
+    /// The op has failed. No call of it is under way.
+    pub(super) fn fail(
+        &mut self,
+        number: OpNo,
+        failure: Failure<'_>,
+        now: Nanos,
+        io: &mut impl Io,
+    ) {
+        let Some(op) = self.ops.get(number).copied() else { return };
+        self.report_failure(&op, failure, io);
+        self.ops.remove(number);
+        self.leave_delegation(&op, now, io);
+        self.close_for(&op, now, io);
+    }
+
+    pub(super) fn report_failure(&mut self, op: &Op, failure: Failure<'_>, io: &mut impl Io) {
+        self.succeeded = None;
+        self.follow_ons.keep(op.ticket, None);
+        let step = match op.step {
+            Step::Open => "OPEN: ",
+            Step::Work => "",
+            Step::Close => "CLOSE: ",
+        };
+        match op.op.call {
+            NfsCall::Composed => io.explain(format_args!("{failure}")),
+            call => io.explain(format_args!("{call}: {step}{failure}")),
+        }
+        let outcome = Outcome {
+            kind: op.op.kind,
+            status: failure.status(),
+            bytes_read: failure.bytes_read(),
+            bytes_written: 0,
+            ambiguous: op.ambiguous,
+        };
+        io.complete(op.ticket, outcome);
+    }
+
+    /// Closes the file of an op that needs it no more, if it is open.
+    pub(super) fn close_for(&mut self, op: &Op, now: Nanos, io: &mut impl Io) {
+        let Access::Open(open) = op.access else { return };
+        if self.files.is_kept_open(open) {
+            return;
+        }
+        match self.files.get(open) {
+            Some(_) if op.step != Step::Close => self.start(Task::Close(open), now, io),
+            _ => self.files.forget(open),
+        }
+    }
+
+    /// The op has failed while a call of it may be under way.
+    pub(super) fn fail_early(&mut self, number: OpNo, failure: Failure<'_>, io: &mut impl Io) {
+        if let Some(op) = self.ops.get(number).copied() {
+            self.report_failure(&op, failure, io);
+            self.abandon(number);
+        }
+    }
+
+    /// Nobody waits for the op any more; its call may still be answered.
+    pub(super) fn abandon(&mut self, number: OpNo) {
+        self.ops.abandon(number);
+    }
+
+    pub(super) fn on_abandoned_results(
+        &mut self,
+        number: OpNo,
+        op: &Op,
+        reply: Reply<'_>,
+        now: Nanos,
+        io: &mut impl Io,
+    ) {
+        let is_open = op.step == Step::Open || matches!(op.op.call, NfsCall::Create(_));
+        if let (true, Access::Open(open)) = (is_open && op.step != Step::Close, op.access)
+            && let Ok(opened) = v4::opened(reply.results())
+            && let Some(handle) = opened.made.handle
+        {
+            self.files.opened(open, handle.into(), opened.state);
+        }
+        self.finish_abandoned(number, now, io);
+    }
+
+    /// An op that has failed has no call under way any more.
+    pub(super) fn finish_abandoned(&mut self, number: OpNo, now: Nanos, io: &mut impl Io) {
+        let Some(op) = self.ops.remove(number) else { return };
+        self.leave_delegation(&op, now, io);
+        self.close_for(&op, now, io);
+    }
+
+    pub(super) fn fail_all(&mut self, failure: Failure<'_>, io: &mut impl Io) {
+        for number in self.ops.all() {
+            self.fail_early(number, failure, io);
+        }
+    }
+
+    /// The server asks for time: the step's call is made again, as a new one.
+    pub(super) fn delay(&mut self, number: OpNo, now: Nanos) {
+        self.counters.delays += 1;
+        let Some(op) = self.ops.get(number) else { return };
+        let at = now.saturating_add(op.pause);
+        op.pause = op.pause.saturating_add(op.pause).min(DELAY_PAUSE_MAX);
+        op.again_at = Some(at);
+        self.wake = self.wake.min(at);
+    }
+
+    pub(super) fn time_out_ops(&mut self, now: Nanos, io: &mut impl Io) {
+        for number in self.ops.all() {
+            let Some(op) = self.ops.get(number).copied() else { continue };
+            if op.deadline <= now {
+                let (after, lost_by) = (self.op_timeout, self.links.lost_by());
+                let sends = u32::from(self.state.has_session());
+                self.fail_early(number, Failure::Timeout { after, sends, lost_by }, io);
+                if op.again_at.is_some() {
+                    self.finish_abandoned(number, now, io);
+                }
+                continue;
+            }
+            self.wake = self.wake.min(op.deadline);
+            match op.again_at {
+                Some(at) if at <= now => {
+                    if let Some(op) = self.ops.get(number) {
+                        op.again_at = None;
+                    }
+                    self.start(Task::Op(number), now, io);
+                }
+                Some(at) => self.wake = self.wake.min(at),
+                None => {}
+            }
+        }
+    }
+
+    /// A call had no reply when its session was lost.
+    pub(super) fn repeat_in_new_session(&mut self, flying: Flying, now: Nanos, io: &mut impl Io) {
+        let was_sent = flying.sends > 0;
+        match flying.task {
+            Task::Op(number) if self.ops.is_abandoned(number) => {
+                self.finish_abandoned(number, now, io);
+            }
+            Task::Op(number) => {
+                if let Some(op) = self.ops.get(number) {
+                    let modifies = matches!(op.op.call, NfsCall::Create(_) | NfsCall::Remove(..));
+                    op.ambiguous |= was_sent && modifies && op.step == Step::Work;
+                }
+                self.waiting.push_front(Waiting { task: flying.task, for_slot: false });
+            }
+            Task::Close(_) | Task::Return(_) => {
+                self.waiting.push_back(Waiting { task: flying.task, for_slot: false });
+            }
+            Task::ReclaimComplete | Task::Renew => {}
+        }
+    }
+
+    /// The result of an op that was executed is unknown.
+    pub(super) fn end_unknown(&mut self, number: OpNo, now: Nanos, io: &mut impl Io) {
+        let Some(op) = self.ops.get(number) else { return };
+        if matches!(op.op.call, NfsCall::Create(_) | NfsCall::Remove(..)) {
+            op.ambiguous = true;
+            let status = OpStatus::Ok;
+            return self.succeed(number, Checked { status, ..Checked::OK }, now, io);
+        }
+        let step = op.step;
+        self.go_on(number, step, now, io);
+    }
+
+    /// The server knows nothing of this client any more: what was open is to be opened again.
+    pub(super) fn forget_state(&mut self, now: Nanos, io: &mut impl Io) {
+        self.files.forget_all();
+        for number in self.ops.every() {
+            let Some(op) = self.ops.find(number).copied() else { continue };
+            if op.access == Access::Anonymous {
+                continue;
+            }
+            if let (Step::Close, Some((outcome, _))) = (op.step, op.done) {
+                // Closed by that.
+                self.waiting.retain(|waiting| waiting.task != Task::Op(number));
+                self.end(number, outcome, now, io);
+                continue;
+            }
+            let (step, access) = self.first_step(&NfsOp { opened: None, ..op.op });
+            self.counters.reopened += u64::from(op.step == Step::Work && step == Step::Open);
+            if let Some(op) = self.ops.get(number) {
+                (op.step, op.access) = (step, access);
+            }
+        }
+        self.waiting.retain(|waiting| !matches!(waiting.task, Task::Close(_) | Task::Return(_)));
+    }
+}
