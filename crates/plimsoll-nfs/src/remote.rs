@@ -330,7 +330,7 @@ impl Remote {
 
     /// The procedure that does nothing.
     pub fn null(&mut self) -> Result<(), CallError> {
-        self.call(Call::Null, |reply| reply.decode())
+        self.call(Call::Null, |reply| reply.nothing())
     }
 
     /// Attributes of anything.

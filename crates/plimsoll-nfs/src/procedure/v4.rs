@@ -346,6 +346,11 @@ pub(crate) fn export<'m>(
     reader.end((handle, attributes))
 }
 
+/// Of SEQUENCE alone.
+pub(super) fn nothing(results: Results<'_>) -> Result<(), ReplyError> {
+    Reader::at_sequence(results)?.end(())
+}
+
 #[inline]
 pub(super) fn attributes(results: Results<'_>) -> Result<Attributes, ReplyError> {
     let mut reader = Reader::new(results)?;

@@ -224,7 +224,7 @@ impl Session4 {
                 self.wake = self.wake.min(at);
                 self.control = Some(control);
             }
-            Ok(status) => self.on_control_failure(operation, status, now, io),
+            Ok(status) => self.on_control_failure(operation, status, io),
             Err(reason) => self.give_up(reason, io),
         }
     }
@@ -314,13 +314,7 @@ impl Session4 {
         self.pump(now, io);
     }
 
-    fn on_control_failure(
-        &mut self,
-        operation: Operation,
-        status: Status4,
-        now: Nanos,
-        io: &mut impl Io,
-    ) {
+    fn on_control_failure(&mut self, operation: Operation, status: Status4, io: &mut impl Io) {
         match (operation, status) {
             (Operation::CreateSession, Status4::STALE_CLIENTID) => self.exchange_id(io),
             (Operation::DestroySession, _) => {
