@@ -195,7 +195,6 @@ impl Session4 {
         if is_ready && self.slots.has_room() && self.waiting.is_empty() {
             return self.send_first(task, now, io);
         }
-        self.counters.slot_waits += u64::from(is_ready && matches!(task, Task::Op(_)));
         self.waiting.push_back(Waiting { task, for_slot: is_ready });
     }
 
@@ -213,6 +212,7 @@ impl Session4 {
                 }
                 if let (true, Some((ticket, requested_at))) = (for_slot, self.ops.requested_at(op))
                 {
+                    self.counters.slot_waits += 1;
                     let waited = now.saturating_sub(requested_at).0;
                     io.mark(ticket, Mark::ServiceBegins);
                     io.mark(ticket, Mark::Value(TimeKind::SlotWait, waited));
