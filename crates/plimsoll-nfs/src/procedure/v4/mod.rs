@@ -14,7 +14,7 @@ use crate::wire::xdr::Encode;
 use crate::wire::{Name, Path};
 
 pub(super) use self::replies::*;
-pub(crate) use self::replies::{closed, export, opened};
+pub(crate) use self::replies::{Opened, closed, export, opened};
 
 pub(super) const SERVICE: Service = Service { program: PROGRAM, version: VERSION };
 

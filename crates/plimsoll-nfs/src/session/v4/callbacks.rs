@@ -106,7 +106,9 @@ impl Session4 {
             }
         }
         encode_results(status, head.tag, &results, out);
-        self.back.reply = out[begin..].to_vec();
+        if results.first().is_some_and(|(_, status, _)| *status == Status4::OK) {
+            self.back.reply = out[begin..].to_vec();
+        }
     }
 
     fn is_repeated(&self, arguments: &CbSequenceArgs) -> bool {
@@ -153,7 +155,7 @@ impl Session4 {
         let free = self.returning.iter().position(Option::is_none);
         let at = free.unwrap_or(self.returning.len());
         match self.returning.get_mut(at) {
-            Some(unused) => *unused = Some(delegated),
+            Some(place) => *place = Some(delegated),
             None => self.returning.push(Some(delegated)),
         }
         self.start(Task::Return(at), now, io);

@@ -6,8 +6,7 @@
 //! | `establish` | from a connection to a session, and back |
 //! | `slots` | which calls wait for their replies, with numbers that tell repetitions |
 //! | `links` | the connections |
-//! | `ops`, `endings` | the steps of an op: open, work, close; how it ends |
-//! | `calls` | the messages of all calls |
+//! | `ops` | the steps of an op: open, do, close |
 //! | `opens` | what is open and what is delegated |
 //! | `replies` | what the status of SEQUENCE and of a compound demand |
 //! | `callbacks` | what the server calls |
@@ -17,8 +16,6 @@
 //! reply are sent again in a new one, and count as ambiguous if a second execution may differ.
 
 mod callbacks;
-mod calls;
-mod endings;
 mod establish;
 mod links;
 mod opens;
@@ -40,7 +37,7 @@ use self::establish::{Control, Identity, State};
 use self::links::Links;
 use self::opens::{Delegated, OpenFiles};
 use self::ops::{OpNo, Ops};
-use self::slots::{Slots, operations_of};
+use self::slots::Slots;
 use super::NfsSite;
 use super::check::ServerRun;
 use super::connection::LossReason;
@@ -55,10 +52,10 @@ pub use self::establish::Granted;
 /// Most ops that one session may have under way.
 const OPS_MAX: u32 = 1_024;
 /// An RPC call begins with six words, and its credential follows. RFC 5531 §9
-const CALL_HEAD_BYTES: usize = 24;
+const CALL_WORDS_BYTES: usize = 24;
 /// In front of a message on a stream.
 const MARK_BYTES: usize = 4;
-/// First pause after a server requested_at for time; each further one is twice as long, as the Linux
+/// First pause after a server asked for time; each further one is twice as long, as the Linux
 /// client's are.
 const DELAY_PAUSE: Nanos = Nanos::from_millis(100);
 /// The longest.
@@ -180,13 +177,15 @@ impl Session4 {
     /// Waits for no reply any more.
     pub(crate) fn forget_calls(&mut self) {
         for op in self.ops.all() {
-            self.abandon(op);
+            if self.mark_abandoned(op) {
+                self.ops.remove(op);
+            }
         }
     }
 
     /// Where the arguments of SEQUENCE begin in a call, behind its record mark.
     fn sequence_at(&self) -> usize {
-        MARK_BYTES + CALL_HEAD_BYTES + self.site.credential.len() + SEQUENCE_AFTER
+        MARK_BYTES + CALL_WORDS_BYTES + self.site.credential.len() + SEQUENCE_AFTER
     }
 
     /// Sends a call as soon as there is a slot.
@@ -195,6 +194,7 @@ impl Session4 {
         if is_ready && self.slots.has_room() && self.waiting.is_empty() {
             return self.send_first(task, now, io);
         }
+        self.counters.slot_waits += u64::from(is_ready && matches!(task, Task::Op(_)));
         self.waiting.push_back(Waiting { task, for_slot: is_ready });
     }
 
@@ -205,18 +205,13 @@ impl Session4 {
                 break;
             }
             self.waiting.pop_front();
-            if let Task::Op(op) = task {
-                if self.ops.is_abandoned(op) {
-                    self.finish_abandoned(op, now, io);
-                    continue;
-                }
-                if let (true, Some((ticket, requested_at))) = (for_slot, self.ops.requested_at(op))
-                {
-                    self.counters.slot_waits += 1;
-                    let waited = now.saturating_sub(requested_at).0;
-                    io.mark(ticket, Mark::ServiceBegins);
-                    io.mark(ticket, Mark::Value(TimeKind::SlotWait, waited));
-                }
+            if let Task::Op(op) = task
+                && for_slot
+                && let Some((ticket, asked)) = self.ops.asked(op)
+            {
+                let waited = now.saturating_sub(asked).0;
+                io.mark(ticket, Mark::ServiceBegins);
+                io.mark(ticket, Mark::Value(TimeKind::SlotWait, waited));
             }
             self.send_first(task, now, io);
         }
@@ -240,16 +235,10 @@ impl Session4 {
 
     /// Sends the call of a slot, again or for the first time, when there is a connection.
     fn send(&mut self, slot: usize, now: Nanos, io: &mut impl Io) {
-        let at = self.sequence_at();
-        let Some((index, link)) = self.links.next_up() else { return };
+        let Some((index, link)) = self.links.take_turn() else { return };
         let Some((flying, bytes)) = self.slots.get(slot) else { return };
         io.send(link, bytes);
-        if flying.sends == 0 {
-            self.counters.compounds += 1;
-            self.counters.operations += operations_of(bytes, at);
-        } else {
-            self.counters.retransmissions += 1;
-        }
+        self.counters.retransmissions += u64::from(flying.sends > 0);
         flying.sends += 1;
         flying.connection = Some(index);
         flying.again_at = None;
@@ -266,7 +255,7 @@ impl Session4 {
             && matches!(class, ErrorClass::PortsExhausted | ErrorClass::DescriptorsExhausted)
         {
             // The generator's own limits, not the server's.
-            self.fail_all(Failure::NoLink(lost_by, class), io);
+            self.fail_all(Failure::NoLink(lost_by, class), now, io);
         }
         for slot in 0..self.slots.count() {
             if let Some((flying, _)) = self.slots.get(slot)
@@ -275,8 +264,13 @@ impl Session4 {
                 flying.connection = None;
             }
         }
+        self.control_lost(at, io);
         self.send_unsent(now, io);
         self.reach_out(now, io);
+        if matches!(self.state, State::Leaving) && self.links.first_up().is_none() {
+            // Nobody waits for another connection.
+            self.state = State::Gone(None);
+        }
     }
 
     /// Sends every call that no connection carries.
@@ -285,10 +279,7 @@ impl Session4 {
             return;
         }
         for slot in 0..self.slots.count() {
-            let is_unsent = |(flying, _): (&mut slots::Flying, _)| {
-                flying.connection.is_none() && flying.again_at.is_none()
-            };
-            if self.slots.get(slot).is_some_and(is_unsent) {
+            if self.slots.get(slot).is_some_and(|(flying, _)| flying.is_unsent()) {
                 self.send(slot, now, io);
             }
         }
@@ -313,7 +304,8 @@ impl Session4 {
         }
         if self.control.as_ref().is_some_and(|control| control.xid == xid) {
             self.links.get(at).connection.proved();
-            return self.on_control_reply(message, now, io);
+            self.on_control_reply(message, now, io);
+            return self.pump(now, io);
         }
         // A second reply, or a stranger's.
         let Some(slot) = self.slots.find(xid) else { return };
@@ -333,7 +325,7 @@ impl Session for Session4 {
     }
 
     fn has_room(&self) -> bool {
-        self.ops.in_progress() < self.outstanding_max && !matches!(self.state, State::Gone(_))
+        self.ops.under_way() < self.outstanding_max && !matches!(self.state, State::Gone(_))
     }
 
     fn issue(&mut self, ticket: Ticket, op: NfsOp, now: Nanos, io: &mut impl Io) {
@@ -344,7 +336,7 @@ impl Session for Session4 {
     fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
         let Some(at) = self.links.find(link) else { return };
         self.links.get(at).connection.connected(link);
-        self.on_link_up(at, io);
+        self.on_link_up(io);
         self.send_unsent(now, io);
         self.pump(now, io);
     }
@@ -359,11 +351,11 @@ impl Session for Session4 {
         self.links.get(at).assembler = assembler;
         if let Err(too_long) = read {
             io.close(link);
-            if let Some(kind) = self.succeeded.take().filter(|_| self.ops.in_progress() == 0) {
+            if let Some(kind) = self.succeeded.take().filter(|_| self.ops.under_way() == 0) {
                 io.explain(format_args!("bytes behind the reply: {too_long}"));
                 io.report_trailing_bytes(kind);
             }
-            self.fail_all(Failure::Stream(too_long), io);
+            self.fail_all(Failure::Stream(too_long), now, io);
             self.lost_link(at, LossReason::Garbled, now, io);
         }
     }

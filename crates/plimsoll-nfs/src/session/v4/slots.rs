@@ -5,7 +5,7 @@
 use plimsoll_engine::rng::{Random, Stream};
 use plimsoll_model::units::Nanos;
 
-use super::Task;
+use super::{MARK_BYTES, Task};
 use crate::parameters::SLOTS_MAX;
 use crate::wire::v4::{SequenceOk, SessionId};
 use crate::wire::xdr::Encode as _;
@@ -24,8 +24,15 @@ pub(super) struct Flying {
     pub(super) sends: u32,
     /// Index of the connection that it was sent on last.
     pub(super) connection: Option<usize>,
-    /// When it is sent again because the server requested_at for time.
+    /// When it is sent again because the server asked for time.
     pub(super) again_at: Option<Nanos>,
+}
+
+impl Flying {
+    /// No connection carries it, and none is to carry it later.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.connection.is_none() && self.again_at.is_none()
+    }
 }
 
 #[derive(Debug)]
@@ -63,10 +70,10 @@ pub(super) struct Numbers {
 impl Numbers {
     /// Fills in the blank SEQUENCE that begins at `at`. Whether the reply is kept is there already.
     pub(super) fn write(self, session: &SessionId, call: &mut [u8], at: usize) {
-        let fields = [self.sequence, self.slot, self.highest_slot].map(u32::to_be_bytes);
+        let words = [self.sequence, self.slot, self.highest_slot].map(u32::to_be_bytes);
         let (id, numbers) = call[at..at + 28].split_at_mut(16);
         id.copy_from_slice(session);
-        numbers.copy_from_slice(fields.as_flattened());
+        numbers.copy_from_slice(words.as_flattened());
     }
 }
 
@@ -77,7 +84,7 @@ impl Slots {
         Self { slots: Vec::new(), free: Vec::new(), usable: 0, calls: 0, base }
     }
 
-    /// A new session has `granted` of them. Answers with the calls that had no reply in the old one.
+    /// A new session has so many. Answers with the calls that had no reply in the old one.
     pub(super) fn reset(&mut self, granted: usize) -> Vec<Flying> {
         let lost = self.slots.iter_mut().filter_map(|slot| slot.flying.take()).collect();
         let slot = |_| Slot { sequence: 1, xid: 0, flying: None, buffer: Vec::new() };
@@ -101,6 +108,11 @@ impl Slots {
         let word = self.free.iter().position(|word| *word != 0)?;
         let at = word * 64 + self.free[word].trailing_zeros() as usize;
         (at < self.usable).then_some(at)
+    }
+
+    /// A call has to be sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.slots.iter().filter_map(|slot| slot.flying.as_ref()).any(Flying::is_unsent)
     }
 
     /// A call could be sent now.
@@ -169,6 +181,19 @@ impl Slots {
         }
     }
 
+    /// The call of a slot has been executed in vain, and is to be made again as the next one.
+    pub(super) fn renew(&mut self, at: usize, session: &SessionId, sequence_at: usize) {
+        let (xid, highest_slot) = (self.next_xid(at as u32), self.highest_in_use());
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        slot.xid = xid;
+        slot.buffer[MARK_BYTES..MARK_BYTES + 4].copy_from_slice(&xid.to_be_bytes());
+        let numbers = Numbers { xid, sequence: slot.sequence, slot: at as u32, highest_slot };
+        numbers.write(session, &mut slot.buffer, sequence_at);
+        if let Some(flying) = &mut slot.flying {
+            (flying.sends, flying.connection) = (0, None);
+        }
+    }
+
     /// The slot is free again.
     pub(super) fn end(&mut self, at: usize) -> Option<Flying> {
         let flying = self.slots.get_mut(at)?.flying.take()?;
@@ -176,16 +201,10 @@ impl Slots {
         Some(flying)
     }
 
-    /// From now on the server wants only `usable` of them to be used.
+    /// The server wants so many to be used, from now on.
     pub(super) fn limit(&mut self, usable: usize) {
         self.usable = usable.clamp(1, self.slots.len());
     }
-}
-
-/// Operations of an encoded compound whose SEQUENCE's arguments begin at `at`.
-pub(super) fn operations_of(call: &[u8], at: usize) -> u64 {
-    let count = at.checked_sub(8).and_then(|at| call.get(at..)?.first_chunk().copied());
-    u64::from(count.map_or(0, u32::from_be_bytes))
 }
 
 /// A message with another xid.
