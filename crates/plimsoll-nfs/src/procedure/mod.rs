@@ -151,6 +151,14 @@ impl<'m> Reply<'m> {
         Ok(value)
     }
 
+    /// Of the procedure that does nothing.
+    pub(crate) fn nothing(self) -> Result<(), ReplyError> {
+        match self.version {
+            NfsVersion::V2 | NfsVersion::V3 => self.decode(),
+            NfsVersion::V4_1 => v4::nothing(self.results),
+        }
+    }
+
     /// It has a flaw that does not change its meaning.
     pub(crate) fn note(self, flaw: Flaw) {
         let mut flaws = self.results.flaws.get();

@@ -158,8 +158,16 @@ pub mod attribute {
         CHANGE = 3;
         /// size
         SIZE = 4;
+        /// link_support
+        LINK_SUPPORT = 5;
+        /// symlink_support
+        SYMLINK_SUPPORT = 6;
+        /// named_attr
+        NAMED_ATTRIBUTES = 7;
         /// fsid
         FSID = 8;
+        /// unique_handles
+        UNIQUE_HANDLES = 9;
         /// lease_time
         LEASE_TIME = 10;
         /// rdattr_error
@@ -322,8 +330,16 @@ attribute_values! {
     change: u64 = CHANGE;
     /// In bytes.
     size: u64 = SIZE;
+    /// There can be hard links.
+    link_support: bool = LINK_SUPPORT;
+    /// There can be symbolic links.
+    symlink_support: bool = SYMLINK_SUPPORT;
+    /// It has attributes of other names.
+    named_attributes: bool = NAMED_ATTRIBUTES;
     /// File system.
     fsid: FsId4 = FSID;
+    /// No object has two handles.
+    unique_handles: bool = UNIQUE_HANDLES;
     /// Seconds after which an idle client is forgotten.
     lease_time_s: u32 = LEASE_TIME;
     /// Why an entry of a listing has no attributes.

@@ -32,7 +32,10 @@ fn the_export_is_below_the_root_of_a_pseudo_file_system() {
     assert_eq!(attributes.kind, Some(FileKind4::Directory));
     assert_eq!((attributes.fh_expire_type, attributes.lease_time_s), (Some(0), Some(90)));
     assert_eq!(attributes.read_bytes_max, Some(1 << 20));
-    assert!(attributes.supported.unwrap().has(attribute::MOUNTED_ON_FILE_ID));
+    // REQUIRED of every server. RFC 8881 §5.6
+    for number in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 19] {
+        assert!(attributes.supported.unwrap().has(number), "{number}");
+    }
     assert_eq!(listing(&client, &pseudo, 4_096), ["export"]);
     // Version 3 has no use for that handle.
     assert_eq!(server.attributes(&pseudo), Err(v3::Status3::STALE));

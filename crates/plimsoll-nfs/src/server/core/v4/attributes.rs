@@ -14,10 +14,16 @@ use crate::wire::v4::{
 use crate::wire::{Encode as _, Name};
 
 /// Attributes that the server has.
-const SUPPORTED: Bitmap = attribute::OF_FILES
-    .or(attribute::OF_SPACE)
-    .or(attribute::OF_EXPORT)
-    .or(Bitmap::from_numbers(&[attribute::RDATTR_ERROR, attribute::FILEHANDLE]));
+const SUPPORTED: Bitmap = attribute::OF_FILES.or(attribute::OF_SPACE).or(attribute::OF_EXPORT).or(
+    Bitmap::from_numbers(&[
+        attribute::LINK_SUPPORT,
+        attribute::SYMLINK_SUPPORT,
+        attribute::NAMED_ATTRIBUTES,
+        attribute::UNIQUE_HANDLES,
+        attribute::RDATTR_ERROR,
+        attribute::FILEHANDLE,
+    ]),
+);
 /// Those that can be set.
 const SETTABLE: Bitmap = Bitmap::from_numbers(&[
     attribute::SIZE,
@@ -46,6 +52,7 @@ pub(super) fn set(
 ) -> Result<(), Status4> {
     let object = compound.changeable()?;
     let settings = settings(&args.attributes)?;
+    compound.v4().settle(object, compound.session.client.id, share::WRITE)?;
     if settings.size.is_some() {
         let state = compound.resolve(args.state)?;
         compound.session.client.open_files().check(object, state, share::WRITE)?;
@@ -115,7 +122,12 @@ pub(super) fn encode(
         fh_expire_type: Some(0),
         change: Some(change(current)),
         size: Some(current.size),
+        // There is no LINK here.
+        link_support: Some(false),
+        symlink_support: Some(true),
+        named_attributes: Some(false),
         fsid: Some(FsId4 { major: current.fsid, minor: 0 }),
+        unique_handles: Some(true),
         lease_time_s: Some(core.v4().config.lease_s),
         error: Some(Status4::OK),
         handle: Some(Opaque(&handle)),

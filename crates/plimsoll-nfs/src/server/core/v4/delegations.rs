@@ -9,7 +9,7 @@ use plimsoll_servers::clock::monotonic_ns;
 use super::Nfs4;
 use super::callbacks::Recall;
 use super::context::Compound;
-use crate::server::store::Object;
+use crate::server::store::{NodePath, Object};
 use crate::wire::Name;
 use crate::wire::v4::{Ace, Delegation, ReadDelegation, StateId, Status4, WriteDelegation, share};
 
@@ -198,6 +198,17 @@ fn granted(state: StateId, access: u32) -> Delegation<'static> {
     let mut space_limit = [0xff; 12];
     space_limit[..4].copy_from_slice(&1_u32.to_be_bytes());
     Delegation::Write(WriteDelegation { state, recall: false, space_limit, permissions })
+}
+
+/// As [`Nfs4::settle`], before the file of a name is cut, or gets another name or none.
+pub(super) fn settle_name(compound: &Compound<'_>, path: NodePath<'_>) -> Result<(), Status4> {
+    let v4 = compound.v4();
+    if v4.delegations.is_some()
+        && let Ok((object, _)) = compound.core.store.lookup(path)
+    {
+        v4.settle(object, compound.session.client.id, share::WRITE)?;
+    }
+    Ok(())
 }
 
 impl Nfs4 {

@@ -2,6 +2,7 @@
 
 use super::attributes::{change, current, settings};
 use super::context::Compound;
+use super::delegations::settle_name;
 use super::names::change_info;
 use super::state::INVALID;
 use super::{component, delegations};
@@ -149,9 +150,7 @@ fn by_name(compound: &Compound<'_>, name: &[u8], how: &OpenHow<'_>) -> Result<Op
         OpenHow::Guarded(attributes) => (Creation::Guarded, attributes),
     };
     let settings = settings(attributes)?;
-    if let Ok((existing, _)) = store.lookup(path) {
-        compound.v4().settle(existing, compound.session.client.id, share::WRITE)?;
-    }
+    settle_name(compound, path)?;
     match store.create(path, New::File(creation), &settings, compound.context.caller) {
         Ok(made) => {
             let change = change_info(core, directory, made.directory)?;

@@ -3,6 +3,7 @@
 
 use super::attributes::{change, current, encode, settings};
 use super::context::Compound;
+use super::delegations::settle_name;
 use super::{PSEUDO_ROOT, component};
 use crate::server::core::{EXPORT, NfsCore};
 use crate::server::store::{
@@ -10,7 +11,7 @@ use crate::server::store::{
 };
 use crate::wire::v4::{
     ChangeInfo, CreateArgs4, CreateKind, CreateOk4, ReadDirArgs4, RenameArgs4, RenameOk4, Status4,
-    Verifier, share,
+    Verifier,
 };
 use crate::wire::xdr::opaque_bytes;
 use crate::wire::{Encode, Name, Path};
@@ -87,9 +88,7 @@ pub(super) fn remove(
 ) -> Result<(), Status4> {
     let (core, directory) = (compound.core, compound.changeable()?);
     let path = NodePath { directory, name: component(name.0)? };
-    if let Ok((object, _)) = core.store.lookup(path) {
-        compound.v4().settle(object, compound.session.client.id, share::WRITE)?;
-    }
+    settle_name(compound, path)?;
     let removed = match core.store.remove(path, RemovalKind::File) {
         Err(Status3::ISDIR) => core.store.remove(path, RemovalKind::Directory),
         removed => removed,
@@ -106,6 +105,8 @@ pub(super) fn rename(
     let core = compound.core;
     let from = NodePath { directory: compound.saved()?, name: component(args.from.0)? };
     let to = NodePath { directory: compound.changeable()?, name: component(args.to.0)? };
+    settle_name(compound, from)?;
+    settle_name(compound, to)?;
     let (out_of, into) = core.store.rename(from, to)?;
     RenameOk4 {
         from: change_info(core, from.directory, out_of)?,

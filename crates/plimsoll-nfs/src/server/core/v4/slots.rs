@@ -271,7 +271,7 @@ impl Nfs4 {
     }
 
     pub(super) fn sequence_ok(&self, session: &Session, args: &SequenceArgs) -> SequenceOk {
-        let needs_reclaim = self.is_in_grace() && !session.client.has_reclaimed();
+        let needs_reclaim = !session.client.has_reclaimed() && self.is_in_grace();
         // Without delegations there is nothing to call for.
         let is_cut_off = self.delegations.is_some()
             && session.callbacks().as_ref().is_some_and(|callbacks| !callbacks.is_up());
