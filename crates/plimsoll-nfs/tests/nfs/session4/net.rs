@@ -117,7 +117,7 @@ struct SlotCall {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallState {
-    UnderWay,
+    InFlight,
     Executed,
     /// SEQUENCE failed.
     Refused,
@@ -247,7 +247,7 @@ impl Net {
         Some(reply)
     }
 
-    /// Bytes that arrive next: a reply on a connection, or only so many bytes of it.
+    /// Bytes that arrive next: a reply on a connection, or at most `bytes_max` bytes of it.
     pub fn deliver(&mut self, link: u64, which: usize, bytes_max: usize) -> Option<Vec<u8>> {
         let wire = self.wires.get_mut(&link)?;
         wire.replies.append(&mut wire.callbacks.lock().unwrap());
@@ -290,7 +290,7 @@ impl Net {
             sequence: sequence.sequence,
             bytes: request.bytes.clone(),
             link: request.link,
-            state: CallState::UnderWay,
+            state: CallState::InFlight,
         };
         let Some(before) = self.slots.insert(key, call) else {
             return assert_eq!(sequence.sequence, 1, "the first call of a slot");
@@ -299,7 +299,7 @@ impl Net {
             _ if !self.is_strict => {}
             CallState::Executed => assert_eq!(sequence.sequence, before.sequence + 1),
             CallState::Refused => assert_eq!(sequence.sequence, before.sequence),
-            CallState::UnderWay => {
+            CallState::InFlight => {
                 assert!(!self.wires.contains_key(&before.link), "two calls in one slot");
                 assert!(request.bytes == before.bytes, "sent again with other bytes");
             }
@@ -348,8 +348,8 @@ impl Io for Net {
 fn refused(xid: u32, operation: Operation, status: Status4) -> Vec<u8> {
     let mut reply = Vec::new();
     encode_reply_success(&mut reply, xid);
-    let words = [status.0, 0, 1, operation.number(), status.0];
-    words.iter().for_each(|word| word.encode(&mut reply));
+    let fields = [status.0, 0, 1, operation.number(), status.0];
+    fields.iter().for_each(|word| word.encode(&mut reply));
     reply
 }
 

@@ -27,11 +27,21 @@ enum Event {
     Issue(usize),
     Connect,
     /// The server executes a request.
-    Execute { link: usize, which: usize },
+    Execute {
+        link: usize,
+        which: usize,
+    },
     /// A reply arrives, or a part of it.
-    Deliver { link: usize, which: usize, bytes_max: usize },
+    Deliver {
+        link: usize,
+        which: usize,
+        bytes_max: usize,
+    },
     /// A connection breaks.
-    Cut { link: usize, executed: bool },
+    Cut {
+        link: usize,
+        executed: bool,
+    },
     /// Time passes up to the next timer.
     Wake,
     /// The server forgets all clients.
@@ -104,9 +114,15 @@ fn request() -> impl Strategy<Value = SessionRequest> {
         1 => Just(Opens::Held),
         1 => Just(Opens::Anonymous),
     ];
-    (1..4_u32, 1..4_u32, opens, any::<bool>()).prop_map(|(slots, connections, opens, delegations)| {
-        SessionRequest { slots, connections, opens, delegations, ..REQUEST }
-    })
+    (1..4_u32, 1..4_u32, opens, any::<bool>()).prop_map(
+        |(slots, connections, opens, delegations)| SessionRequest {
+            slots,
+            connections,
+            opens,
+            delegations,
+            ..REQUEST
+        },
+    )
 }
 
 fn fault(refusal: Refusal, request: &Request) -> Option<Fault> {
@@ -171,9 +187,8 @@ impl Client {
 /// Ops end well, or because nobody answered in time, or because the server twice did not know a
 /// file to be open; without open files, once.
 fn assert_is_explained(ended: &Ended, opens: Opens, events: &[Event]) {
-    let forgot = |event: &&Event| {
-        matches!(event, Event::Restart | Event::Refuse(Refusal::LostState))
-    };
+    let forgot =
+        |event: &&Event| matches!(event, Event::Restart | Event::Refuse(Refusal::LostState));
     match ended.outcome.status {
         OpStatus::Ok | OpStatus::ExpectedFailure => {}
         OpStatus::Failed(ErrorClass::Timeout) => {}
@@ -197,9 +212,9 @@ fn check(bed: &Bed, number: u32, request: SessionRequest, events: &[Event]) {
     client.net.faults = Box::new(|_| None);
     client.pass(Nanos::from_secs(60));
     let counters = client.counters();
-    let is_undisturbed = events.iter().all(|event| {
-        !matches!(event, Event::Cut { .. } | Event::Restart | Event::Refuse(_))
-    });
+    let is_undisturbed = events
+        .iter()
+        .all(|event| !matches!(event, Event::Cut { .. } | Event::Restart | Event::Refuse(_)));
     if is_undisturbed {
         let now = bed.core.v4().counts();
         let server = (now.compounds - counted.compounds, now.operations - counted.operations);
