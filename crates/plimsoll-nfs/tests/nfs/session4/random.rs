@@ -14,11 +14,10 @@ use plimsoll_nfs::server::{FewerSlots, Nfs4Config};
 use plimsoll_nfs::session::SessionRequest;
 use plimsoll_nfs::wire::v4::{Operation, Status4};
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::client::{Client, Ended};
 use super::net::{Fault, Request};
-use super::{Bed, REQUEST, large_file};
+use super::{Bed, REQUEST, large_file, runner};
 
 /// Something that happens to a client.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +60,7 @@ enum Refusal {
 }
 
 /// One of each call, reads and writes of one block and of several.
-fn calls() -> Vec<NfsCall> {
+pub fn calls() -> Vec<NfsCall> {
     let span = |blocks_left| {
         let (file, offset) = (large_file(), u64::from(BLOCK_BYTES));
         Span { file, offset, bytes: 512, blocks_left }
@@ -187,16 +186,22 @@ impl Client {
 /// Ops end well, or because nobody answered in time, or because the server twice did not know a
 /// file to be open; without open files, once.
 fn assert_is_explained(ended: &Ended, opens: Opens, events: &[Event]) {
-    let forgot =
-        |event: &&Event| matches!(event, Event::Restart | Event::Refuse(Refusal::LostState));
+    let count = |of: fn(&Event) -> bool| events.iter().filter(|event| of(event)).count();
+    let restarts = count(|event| matches!(event, Event::Restart));
     match ended.outcome.status {
         OpStatus::Ok | OpStatus::ExpectedFailure => {}
         OpStatus::Failed(ErrorClass::Timeout) => {}
         OpStatus::Failed(ErrorClass::Status(code)) if code == Status4::BAD_STATEID.0 => {
+            let lost = count(|event| matches!(event, Event::Refuse(Refusal::LostState)));
             let allowed = usize::from(opens != Opens::Anonymous);
-            assert!(events.iter().filter(forgot).count() > allowed, "{ended:?}");
+            assert!(restarts + lost > allowed, "{ended:?}");
         }
         _ => panic!("{ended:?}"),
+    }
+    if ended.outcome.ambiguous {
+        assert!(matches!(ended.call, NfsCall::Create(_) | NfsCall::Remove(..)), "{ended:?}");
+        let uncached = count(|event| matches!(event, Event::Refuse(Refusal::Uncached)));
+        assert!(restarts + uncached > 0, "{ended:?}");
     }
 }
 
@@ -208,14 +213,13 @@ fn check(bed: &Bed, number: u32, request: SessionRequest, events: &[Event]) {
     }
     client.run();
     client.ended.iter().for_each(|ended| assert_is_explained(ended, request.opens, events));
-    // Longer than any pause and any timeout.
     client.net.faults = Box::new(|_| None);
+    // Longer than any pause and any timeout.
     client.pass(Nanos::from_secs(60));
     let counters = client.counters();
-    let is_undisturbed = events
-        .iter()
-        .all(|event| !matches!(event, Event::Cut { .. } | Event::Restart | Event::Refuse(_)));
-    if is_undisturbed {
+    let disturbs =
+        |event: &Event| matches!(event, Event::Cut { .. } | Event::Restart | Event::Refuse(_));
+    if !events.iter().any(disturbs) {
         let now = bed.core.v4().counts();
         let server = (now.compounds - counted.compounds, now.operations - counted.operations);
         assert_eq!((counters.compounds, counters.operations), server);
@@ -228,10 +232,21 @@ fn check(bed: &Bed, number: u32, request: SessionRequest, events: &[Event]) {
     assert_eq!(bed.core.v4().executed_twice(), 0);
 }
 
-fn run(cases: u32, config: Nfs4Config) {
+/// The client leaves in the middle of its work. If it has a session, it ends that.
+fn check_leaving(bed: &Bed, number: u32, request: SessionRequest, events: &[Event]) {
+    let mut client = Client::new(bed, number, request);
+    let waits = |event: &&Event| !matches!(event, Event::Refuse(_));
+    for event in events.iter().filter(waits) {
+        client.happen(bed, *event);
+    }
+    client.log_off();
+    assert_eq!(bed.core.v4().executed_twice(), 0);
+}
+
+type Check = fn(&Bed, u32, SessionRequest, &[Event]);
+
+fn run(check: Check, cases: u32, config: Nfs4Config) {
     let bed = Bed::new(config);
-    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let mut runner = TestRunner::new_with_rng(ProptestConfig::with_cases(cases), rng);
     let events = prop::collection::vec(event(), 1..40);
     let number = Cell::new(0);
     let test = |(request, events): (SessionRequest, Vec<Event>)| {
@@ -241,16 +256,21 @@ fn run(cases: u32, config: Nfs4Config) {
         check(&bed, number.get(), request, &events);
         Ok(())
     };
-    runner.run(&(request(), events), test).unwrap();
+    runner(cases).run(&(request(), events), test).unwrap();
 }
 
 #[test]
 fn whatever_happens_every_op_ends_once_and_nothing_is_done_twice() {
-    run(5_000, Nfs4Config::default());
+    run(check, 5_000, Nfs4Config::default());
 }
 
 #[test]
 fn it_is_so_where_slots_grow_fewer_and_files_are_delegated() {
     let fewer_slots = Some(FewerSlots { slots: 2, after_compounds: 6 });
-    run(5_000, Nfs4Config { fewer_slots, delegations: true, ..Nfs4Config::default() });
+    run(check, 5_000, Nfs4Config { fewer_slots, delegations: true, ..Nfs4Config::default() });
+}
+
+#[test]
+fn a_client_may_leave_at_any_time() {
+    run(check_leaving, 2_000, Nfs4Config { delegations: true, ..Nfs4Config::default() });
 }
