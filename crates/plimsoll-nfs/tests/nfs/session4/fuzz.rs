@@ -1,11 +1,16 @@
 //! Bytes of any kind, and replies that are not quite right: nothing panics, and every op ends.
 
+use std::cell::Cell;
+use std::time::Duration;
+
 use plimsoll_engine::interface::{Link, Session as _};
 use plimsoll_nfs::op::NfsCall;
 use plimsoll_nfs::parameters::Opens;
 use plimsoll_nfs::server::Nfs4Config;
 use plimsoll_nfs::session::SessionRequest;
+use plimsoll_nfs::wire::v4::Status4;
 use proptest::prelude::*;
+use proptest::sample::Index;
 
 use super::client::Client;
 use super::random::calls;
@@ -29,31 +34,59 @@ fn bytes_of_any_kind_never_panic() {
     runner(200).run(&parts, test).unwrap();
 }
 
+/// Statuses that a session acts on, and lengths of any kind.
+fn value() -> impl Strategy<Value = u32> {
+    let statuses = [
+        Status4::OK,
+        Status4::INVAL,
+        Status4::DELAY,
+        Status4::GRACE,
+        Status4::BAD_STATEID,
+        Status4::BADSESSION,
+        Status4::BADSLOT,
+        Status4::CONN_NOT_BOUND_TO_SESSION,
+        Status4::SEQ_MISORDERED,
+        Status4::RETRY_UNCACHED_REP,
+        Status4::STALE_CLIENTID,
+    ];
+    prop_oneof![
+        4 => prop::sample::select(statuses.to_vec()).prop_map(|status| status.0),
+        1 => 0..9_u32,
+        1 => any::<u32>(),
+    ]
+}
+
 #[test]
-fn replies_with_changed_bytes_end_every_op_once() {
+fn replies_with_changed_words_end_every_op_once() {
     let bed = Bed::new(Nfs4Config { delegations: true, ..Nfs4Config::default() });
     let opens = prop_oneof![Just(Opens::PerDraw), Just(Opens::Held), Just(Opens::Anonymous)];
-    // One in four messages has a byte changed, mostly in what is read first.
-    let change = prop::option::weighted(0.25, (4..120_usize, any::<u8>()));
-    let changes = prop::collection::vec(change, 40);
-    let which = prop::collection::vec(any::<prop::sample::Index>(), 1..12);
-    let test =
-        |(opens, which, changes): (_, Vec<prop::sample::Index>, Vec<Option<(usize, u8)>>)| {
-            let request = SessionRequest { opens, delegations: true, slots: 3, ..REQUEST };
-            let mut client = Client::new(&bed, 1, request);
-            client.net.is_strict = false;
-            client.net.changes = changes;
-            for which in which {
-                if client.session.has_room() {
-                    client.issue(calls()[which.index(calls().len())]);
-                    client.net.execute(1, 0);
+    // In one of four messages a word is another, mostly one that is read early.
+    let at = prop_oneof![3 => 1..20_usize, 1 => any::<usize>()];
+    let changes = prop::collection::vec(prop::option::weighted(0.25, (at, value())), 40);
+    let which = prop::collection::vec(any::<Index>(), 1..12);
+    let number = Cell::new(0);
+    let test = |(opens, which, changes): (Opens, Vec<Index>, Vec<Option<(usize, u32)>>)| {
+        bed.core.v4().restart(Duration::ZERO);
+        number.set(number.get() + 1);
+        let request = SessionRequest { opens, delegations: true, slots: 3, ..REQUEST };
+        let mut client = Client::new(&bed, number.get(), request);
+        client.net.is_strict = false;
+        client.net.changes = changes;
+        for which in which {
+            if client.session.has_room() && client.session.lost().is_none() {
+                client.issue(calls()[which.index(calls().len())]);
+                client.connect();
+                for link in client.net.open() {
+                    client.net.execute(link, 0);
+                    client.deliver(link, 0, usize::MAX);
                 }
             }
-            if client.run_or_lose() {
-                client.session.log_off(client.now, &mut client.net);
-                client.settle();
-            }
-            Ok(())
-        };
-    runner(2_000).run(&(opens, which, changes), test).unwrap();
+        }
+        if client.run_or_lose() {
+            client.session.log_off(client.now, &mut client.net);
+            client.settle();
+        }
+        Ok(())
+    };
+    runner(3_000).run(&(opens, which, changes), test).unwrap();
 }

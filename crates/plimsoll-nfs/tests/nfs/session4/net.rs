@@ -142,8 +142,8 @@ pub struct Net {
     /// What faults answered, by request: a slot answers a repetition alike.
     answered: HashMap<Vec<u8>, Vec<u8>>,
     pub faults: Box<Faults>,
-    /// Of the next messages that arrive, the last first: a byte, and what it becomes.
-    pub changes: Vec<Option<(usize, u8)>>,
+    /// Of the next messages that arrive, the last first: a word, and what it becomes.
+    pub changes: Vec<Option<(usize, u32)>>,
     /// False: the server may answer anything, so that nothing follows from its replies.
     pub is_strict: bool,
     pub links: u64,
@@ -259,9 +259,10 @@ impl Net {
                 return None;
             }
             message = wire.replies.remove(which % wire.replies.len());
-            if let Some((at, byte)) = self.changes.pop().flatten() {
-                let at = at % message.len();
-                message[at] = byte;
+            if let Some((at, value)) = self.changes.pop().flatten() {
+                let (fields, _) = message.as_chunks_mut();
+                let at = at % fields.len();
+                fields[at] = value.to_be_bytes();
             }
         }
         let to = from.saturating_add(bytes_max).min(message.len());

@@ -13,7 +13,7 @@ use plimsoll_nfs::wire::v4::{Operation, Status4};
 
 use super::client::Client;
 use super::net::Fault;
-use super::{Bed, REQUEST, read, write};
+use super::{Bed, REQUEST, large_file, read, write};
 
 fn bed() -> Bed {
     Bed::new(Nfs4Config::default())
@@ -162,6 +162,17 @@ fn three_connections_share_the_slots_and_carry_the_calls_of_a_lost_one() {
     client.assert_all_went_well();
     client.log_off();
     assert_eq!(bed.core.v4().clients(), 0);
+}
+
+#[test]
+fn calls_of_set_up_that_wait_for_slots_stay_what_they_are() {
+    // Set-up has more calls under way than that.
+    let bed = Bed::new(Nfs4Config { slots_max: 2, ..Nfs4Config::default() });
+    let mut client = Client::ready(&bed, 1, REQUEST);
+    for call in [read(8), NfsCall::Lookup(large_file()), NfsCall::ReadLink(LinkNo(2))] {
+        client.run_op(call);
+    }
+    client.assert_all_went_well();
 }
 
 #[test]
