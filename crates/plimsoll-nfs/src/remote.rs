@@ -48,8 +48,7 @@ const DATAGRAM_WAITS: [Duration; 4] = [
 ];
 /// How long a busy server is left alone.
 const PAUSE: Duration = Duration::from_millis(100);
-/// After about two minutes of pauses a busy server's answer is final: a server of NFSv4.1 lets its
-/// former clients reclaim what they had open for 90 s after a restart.
+/// After two minutes a busy server's answer is final; grace periods of NFSv4.1 mostly take 90 s.
 const BUSY_PAUSES_MAX: u32 = 1_200;
 /// How long a server may take to destroy a session.
 const LOG_OFF_WAIT: Duration = Duration::from_millis(500);

@@ -77,14 +77,27 @@ pub struct NfsdCounters {
     pub bytes_written: Option<u64>,
     /// TCP connections that clients have opened.
     pub connections: Option<u64>,
+    /// Operations of compounds (NFSv4).
+    pub operations: Option<u64>,
+    /// OPENs among them.
+    pub opens: Option<u64>,
 }
+
+/// Number of OPEN. RFC 8881 §18.16
+const OPEN: usize = 18;
 
 /// Reads the file; lines it does not have are absent.
 pub fn parse_nfsd(text: &str) -> NfsdCounters {
-    let field = |name: &str, index: usize| {
+    let line = |name: &str| {
         let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        nth_number(&lines.find(|tokens| tokens.first() == Some(&name))?, index)
+        lines.find(|tokens| tokens.first() == Some(&name))
     };
+    let field = |name: &str, index: usize| nth_number(&line(name)?, index);
+    // How many there are, and the count of each by its number.
+    let operations = line("proc4ops").and_then(|tokens| {
+        let counts = tokens.get(2..)?.iter().map(|count| count.parse::<u64>().ok());
+        counts.collect::<Option<Vec<_>>>()
+    });
     NfsdCounters {
         threads: field("th", 1),
         calls: field("rpc", 1),
@@ -92,6 +105,9 @@ pub fn parse_nfsd(text: &str) -> NfsdCounters {
         bytes_read: field("io", 1),
         bytes_written: field("io", 2),
         connections: field("net", 4),
+        opens: operations.as_ref().and_then(|counts| counts.get(OPEN).copied()),
+        operations: operations
+            .map(|counts| counts.iter().fold(0, |sum: u64, n| sum.saturating_add(*n))),
     }
 }
 

@@ -188,6 +188,8 @@ pub(super) static NFSD: Table = Table::single("nfsd").without_idle().columns(&[
     Column::summed("read", Unit::BytesPerSecond),
     Column::summed("written", Unit::BytesPerSecond),
     Column::written("connections_opened", Unit::PerSecond),
+    Column::summed("operations", Unit::PerSecond),
+    Column::summed("opens", Unit::PerSecond),
 ]);
 
 #[derive(Debug)]
@@ -225,6 +227,8 @@ impl NfsdSource {
                 rate(|n| n.bytes_read),
                 rate(|n| n.bytes_written),
                 rate(|n| n.connections),
+                rate(|n| n.operations),
+                rate(|n| n.opens),
             ],
         );
     }

@@ -35,7 +35,7 @@ pub(super) fn find_root(
     let names: Vec<&[u8]> =
         export.path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
     let path = export.path.escape_ascii();
-    let found = remote
+    let export_root = remote
         .ask(
             |to| v4::encode_path(&names, to),
             |reply| {
@@ -46,7 +46,7 @@ pub(super) fn find_root(
             },
         )
         .map_err(|error| RootError::Call(error, format!("find the export {path}")))?;
-    let (root, supported, expiry, lease_s) = found;
+    let (root, supported, expiry, lease_s) = export_root;
     if expiry.is_some_and(|expiry| expiry & VOLATILE != 0) {
         return Err(RootError::Unusable(
             "the handles of this server may expire at any time (fh_expire_type), and a load that \

@@ -7,6 +7,7 @@ use crate::wire::flaws::Flaws;
 use crate::wire::rpc::Service;
 
 /// Counts the flaws of a reply.
+#[cold]
 pub(super) fn note_flaws(
     counters: &mut SessionCounters,
     service: Service,

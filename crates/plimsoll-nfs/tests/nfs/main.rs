@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod server;
+mod session4;
 mod setup;

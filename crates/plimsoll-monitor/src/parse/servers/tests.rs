@@ -43,7 +43,8 @@ fn other_pages_are_none() {
 const RECORDED: &str = "rc 0 4211 86093\nfh 0 0 0 0 0\nio 1073741824 268435456\n\
     th 8 0 0.000 0.000 0.000 0.000 0.000 0.000 0.000 0.000 0.000 0.000\n\
     ra 32 0 0 0 0 0 0 0 0 0 0 0\nnet 90310 0 90304 6\nrpc 90304 2 0 2 0\n\
-    proc3 22 2 11 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\nproc4 2 2 90291\n";
+    proc3 22 2 11 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\nproc4 2 2 90291\n\
+    proc4ops 20 0 0 0 3 0 0 0 0 0 0 0 0 0 0 0 0 0 0 7 0\n";
 
 #[test]
 fn threads_calls_and_bytes_of_the_nfs_server_are_read() {
@@ -55,6 +56,8 @@ fn threads_calls_and_bytes_of_the_nfs_server_are_read() {
         bytes_read: Some(1 << 30),
         bytes_written: Some(1 << 28),
         connections: Some(6),
+        operations: Some(10),
+        opens: Some(7),
     };
     assert_eq!(counters, expected);
 }

@@ -106,7 +106,9 @@ impl Session4 {
             }
         }
         encode_results(status, head.tag, &results, out);
-        self.back.reply = out[begin..].to_vec();
+        if results.first().is_some_and(|(_, status, _)| *status == Status4::OK) {
+            self.back.reply = out[begin..].to_vec();
+        }
     }
 
     fn is_repeated(&self, arguments: &CbSequenceArgs) -> bool {

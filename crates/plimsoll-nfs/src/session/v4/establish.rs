@@ -5,7 +5,7 @@ use plimsoll_engine::interface::{ClientContext, Io};
 use plimsoll_model::units::Nanos;
 
 use super::super::failure::Failure;
-use super::{DELAY_PAUSE, Session4, Task};
+use super::{DELAY_PAUSE, DELAY_PAUSE_MAX, Session4, Task};
 use crate::parameters::NfsVersion;
 use crate::procedure::{self, v4};
 use crate::refusal::RpcRefusal;
@@ -70,9 +70,9 @@ impl State {
     /// A call for this may go out.
     pub(super) fn takes(&self, task: Task) -> bool {
         match self {
-            Self::Ready => true,
+            // Those of ops are dropped at the end.
+            Self::Ready | Self::Leaving => true,
             Self::Reclaiming => task == Task::ReclaimComplete,
-            Self::Leaving => matches!(task, Task::Close(_) | Task::Return(_)),
             Self::Begin | Self::Exchanging | Self::Creating | Self::Gone(_) => false,
         }
     }
@@ -107,34 +107,57 @@ pub(super) struct Control {
     pub(super) xid: u32,
     operation: Operation,
     bytes: Vec<u8>,
+    /// The connection that it asks the session to use, which has to carry it.
+    binds: Option<usize>,
+    /// The connection that it was sent on.
+    connection: Option<usize>,
     /// When it is sent again because the server asked for time.
     again_at: Option<Nanos>,
     pause: Nanos,
 }
 
+impl Control {
+    /// No connection carries it, and none is to carry it later.
+    fn is_unsent(&self) -> bool {
+        self.connection.is_none() && self.again_at.is_none()
+    }
+}
+
 impl Session4 {
     /// A connection is there.
-    pub(super) fn on_link_up(&mut self, at: usize, io: &mut impl Io) {
-        match self.state {
-            State::Begin => self.exchange_id(io),
-            State::Exchanging | State::Creating => self.send_control(io),
-            State::Reclaiming | State::Ready | State::Leaving => {
-                if self.control.is_some() {
-                    self.send_control(io);
-                } else if std::mem::take(&mut self.links.get(at).wants_bind) {
-                    self.bind_connection(at, io);
-                }
-            }
-            State::Gone(_) => {}
+    pub(super) fn on_link_up(&mut self, io: &mut impl Io) {
+        match (&self.state, &self.control) {
+            (State::Begin, _) => self.exchange_id(io),
+            (_, Some(control)) if control.is_unsent() => self.send_control(io),
+            _ => self.bind_connections(io),
         }
     }
 
-    /// Asks the server to use a connection for the session, for callbacks too.
-    pub(super) fn bind_connection(&mut self, at: usize, io: &mut impl Io) {
-        if self.control.is_none() && self.links.is_up(at) {
+    /// Asks the server to use a connection for the session, for callbacks too, if there is one that
+    /// it does not use.
+    pub(super) fn bind_connections(&mut self, io: &mut impl Io) {
+        if self.control.is_some() || !self.state.has_session() {
+            return;
+        }
+        if let Some(at) = self.links.take_unbound() {
             let (session, direction) = (self.session, direction::FORE_OR_BOTH);
             let bind = BindConnection { session, direction, rdma: false };
-            self.control_call(Operation::BindConnToSession, &bind, io);
+            self.new_control(Operation::BindConnToSession, &bind, Some(at));
+            self.send_control(io);
+        }
+    }
+
+    /// A connection is gone. What it carried outside the slots goes over another one.
+    pub(super) fn control_lost(&mut self, at: usize, io: &mut impl Io) {
+        let Some(control) = &mut self.control else { return };
+        if control.binds == Some(at) {
+            self.control = None;
+            self.bind_connections(io);
+        } else if control.connection == Some(at) {
+            control.connection = None;
+            if control.is_unsent() {
+                self.send_control(io);
+            }
         }
     }
 
@@ -183,21 +206,35 @@ impl Session4 {
     }
 
     fn control_call(&mut self, operation: Operation, arguments: &impl Encode, io: &mut impl Io) {
+        self.new_control(operation, arguments, None);
+        self.send_control(io);
+    }
+
+    fn new_control(
+        &mut self,
+        operation: Operation,
+        arguments: &impl Encode,
+        binds: Option<usize>,
+    ) {
         let xid = self.slots.control_xid();
         let mut bytes = Vec::new();
         let at = record::begin(&mut bytes);
         let to = CallWriter { xid, credential: &self.site.credential, out: &mut bytes };
         v4::encode_alone(operation, arguments, to);
         record::finish(&mut bytes, at);
-        self.control = Some(Control { xid, operation, bytes, again_at: None, pause: DELAY_PAUSE });
-        self.counters.compounds += 1;
-        self.counters.operations += 1;
-        self.send_control(io);
+        let (connection, again_at, pause) = (None, None, DELAY_PAUSE);
+        self.control =
+            Some(Control { xid, operation, bytes, binds, connection, again_at, pause });
     }
 
     fn send_control(&mut self, io: &mut impl Io) {
-        if let (Some(control), Some(link)) = (&mut self.control, self.links.first_up()) {
-            control.again_at = None;
+        let Some(control) = &mut self.control else { return };
+        let up = match control.binds {
+            Some(at) => self.links.up(at),
+            None => self.links.first_up(),
+        };
+        (control.again_at, control.connection) = (None, up.map(|(at, _)| at));
+        if let Some((_, link)) = up {
             io.send(link, &control.bytes);
         }
     }
@@ -219,13 +256,14 @@ impl Session4 {
             Ok(Status4::DELAY) => {
                 self.counters.delays += 1;
                 let at = now.saturating_add(control.pause);
-                control.pause = control.pause.saturating_add(control.pause);
+                let pause = control.pause.saturating_add(control.pause);
+                control.pause = pause.min(DELAY_PAUSE_MAX);
                 control.again_at = Some(at);
                 self.wake = self.wake.min(at);
                 self.control = Some(control);
             }
-            Ok(status) => self.on_control_failure(operation, status, io),
-            Err(reason) => self.give_up(reason, io),
+            Ok(status) => self.on_control_failure(operation, status, now, io),
+            Err(reason) => self.give_up(reason, now, io),
         }
     }
 
@@ -245,6 +283,7 @@ impl Session4 {
             return Err(RpcRefusal { service, outcome: head.outcome }.to_string());
         }
         let mut reply = CompoundReply::read(input).map_err(unreadable)?;
+        self.count_compound(reply.results);
         let status = reply.next(operation).map_err(unreadable)?;
         if status != Status4::OK {
             return Ok(status);
@@ -255,6 +294,7 @@ impl Session4 {
                 let ok = ExchangeIdOk::decode(input).map_err(unreadable)?;
                 (self.client_id, self.create_sequence) = (ok.client_id, ok.sequence);
                 self.has_reclaimed = false;
+                self.reset_slots(0, now, io);
                 self.forget_state(now, io);
                 self.create_session(io);
             }
@@ -266,7 +306,10 @@ impl Session4 {
                 self.control_call(Operation::DestroyClientId, &self.client_id.clone(), io);
             }
             Operation::DestroyClientId => self.state = State::Gone(None),
-            Operation::BindConnToSession => self.send_unsent(now, io),
+            Operation::BindConnToSession => {
+                self.send_unsent(now, io);
+                self.bind_connections(io);
+            }
             _ => {}
         }
         Ok(status)
@@ -292,12 +335,9 @@ impl Session4 {
         self.create_sequence = self.create_sequence.wrapping_add(1);
         self.session = ok.session;
         self.back.reset();
-        let lost = self.slots.reset(slots.min(self.site.session.slots) as usize);
         self.state = State::Reclaiming;
         self.renewed = now;
-        for flying in lost.into_iter().rev() {
-            self.repeat_in_new_session(flying, now, io);
-        }
+        self.reset_slots(slots.min(self.site.session.slots) as usize, now, io);
         match self.has_reclaimed {
             true => self.on_reclaimed(now, io),
             false => self.send_first(Task::ReclaimComplete, now, io),
@@ -305,8 +345,18 @@ impl Session4 {
         Ok(())
     }
 
+    /// The session of the slots is lost, and the next one has so many.
+    fn reset_slots(&mut self, granted: usize, now: Nanos, io: &mut impl Io) {
+        for flying in self.slots.reset(granted).into_iter().rev() {
+            self.repeat_in_new_session(flying, now, io);
+        }
+    }
+
     /// The client has nothing to reclaim, and may open files.
     pub(super) fn on_reclaimed(&mut self, now: Nanos, io: &mut impl Io) {
+        if !matches!(self.state, State::Reclaiming) {
+            return;
+        }
         self.has_reclaimed = true;
         self.state = State::Ready;
         self.wake = self.wake.min(self.renewal_at());
@@ -314,7 +364,13 @@ impl Session4 {
         self.pump(now, io);
     }
 
-    fn on_control_failure(&mut self, operation: Operation, status: Status4, io: &mut impl Io) {
+    fn on_control_failure(
+        &mut self,
+        operation: Operation,
+        status: Status4,
+        now: Nanos,
+        io: &mut impl Io,
+    ) {
         match (operation, status) {
             (Operation::CreateSession, Status4::STALE_CLIENTID) => self.exchange_id(io),
             (Operation::DestroySession, _) => {
@@ -324,9 +380,10 @@ impl Session4 {
             (Operation::BindConnToSession, Status4::BADSESSION | Status4::DEADSESSION) => {
                 self.rebuild(io);
             }
+            (Operation::BindConnToSession, _) if self.slots.has_unsent() => self.rebuild(io),
             // Callbacks do not come then, and delegations are recalled by their lease.
-            (Operation::BindConnToSession, _) => {}
-            _ => self.give_up(format!("{}: {status}", operation.name()), io),
+            (Operation::BindConnToSession, _) => self.bind_connections(io),
+            _ => self.give_up(format!("{}: {status}", operation.name()), now, io),
         }
     }
 
@@ -339,8 +396,8 @@ impl Session4 {
     }
 
     /// There is no session, and there will be none.
-    fn give_up(&mut self, reason: String, io: &mut impl Io) {
-        self.fail_all(Failure::NoSession(&reason), io);
+    fn give_up(&mut self, reason: String, now: Nanos, io: &mut impl Io) {
+        self.fail_all(Failure::NoSession(&reason), now, io);
         self.state = State::Gone(Some(reason));
     }
 
@@ -368,9 +425,14 @@ impl Session4 {
             return;
         }
         self.state = State::Leaving;
-        self.waiting.retain(|waiting| !matches!(waiting.task, Task::Op(_)));
+        for op in self.ops.all() {
+            self.abandon(op, now, io);
+        }
         for open in self.files.all() {
-            self.start(Task::Close(open), now, io);
+            // An op whose call is under way closes its file itself.
+            if self.files.is_held(open) || !self.ops.use_file(open) {
+                self.close(open, now, io);
+            }
         }
         for delegated in self.files.take_delegations() {
             self.give_back(delegated, now, io);

@@ -12,7 +12,7 @@ use crate::wire::record::Assembler;
 pub(super) struct Wire {
     pub(super) connection: Connection,
     pub(super) assembler: Assembler,
-    /// The session has to be asked to use it for callbacks again.
+    /// The session has to be asked to use it: for callbacks again, or at all.
     pub(super) wants_bind: bool,
 }
 
@@ -41,8 +41,17 @@ impl Links {
         &mut self.wires[at]
     }
 
-    pub(super) fn is_up(&self, at: usize) -> bool {
-        self.wires[at].connection.up().is_some()
+    /// The link of a connection that is up.
+    pub(super) fn up(&self, at: usize) -> Option<(usize, Link)> {
+        Some((at, self.wires[at].connection.up()?))
+    }
+
+    /// A connection that is up and that the session has to be asked to use, once.
+    pub(super) fn take_unbound(&mut self) -> Option<usize> {
+        let is_unbound = |wire: &Wire| wire.wants_bind && wire.connection.up().is_some();
+        let at = self.wires.iter().position(is_unbound)?;
+        self.wires[at].wants_bind = false;
+        Some(at)
     }
 
     /// Why the first connection was lost last, if no reply has come since.
@@ -63,8 +72,8 @@ impl Links {
     }
 
     /// The connection for calls outside the slots: the first that is up.
-    pub(super) fn first_up(&self) -> Option<Link> {
-        self.wires.iter().find_map(|wire| wire.connection.up())
+    pub(super) fn first_up(&self) -> Option<(usize, Link)> {
+        (0..self.wires.len()).find_map(|at| self.up(at))
     }
 
     /// Opens those of the first `count` that are down and whose time has come. Answers with the

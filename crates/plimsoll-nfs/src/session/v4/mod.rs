@@ -37,7 +37,7 @@ use self::establish::{Control, Identity, State};
 use self::links::Links;
 use self::opens::{Delegated, OpenFiles};
 use self::ops::{OpNo, Ops};
-use self::slots::{Slots, operations_of};
+use self::slots::Slots;
 use super::NfsSite;
 use super::check::ServerRun;
 use super::connection::LossReason;
@@ -177,7 +177,9 @@ impl Session4 {
     /// Waits for no reply any more.
     pub(crate) fn forget_calls(&mut self) {
         for op in self.ops.all() {
-            self.abandon(op);
+            if self.mark_abandoned(op) {
+                self.ops.remove(op);
+            }
         }
     }
 
@@ -203,16 +205,13 @@ impl Session4 {
                 break;
             }
             self.waiting.pop_front();
-            if let Task::Op(op) = task {
-                if self.ops.is_abandoned(op) {
-                    self.finish_abandoned(op, now, io);
-                    continue;
-                }
-                if let (true, Some((ticket, asked))) = (for_slot, self.ops.asked(op)) {
-                    let waited = now.saturating_sub(asked).0;
-                    io.mark(ticket, Mark::ServiceBegins);
-                    io.mark(ticket, Mark::Value(TimeKind::SlotWait, waited));
-                }
+            if let Task::Op(op) = task
+                && for_slot
+                && let Some((ticket, asked)) = self.ops.asked(op)
+            {
+                let waited = now.saturating_sub(asked).0;
+                io.mark(ticket, Mark::ServiceBegins);
+                io.mark(ticket, Mark::Value(TimeKind::SlotWait, waited));
             }
             self.send_first(task, now, io);
         }
@@ -236,16 +235,10 @@ impl Session4 {
 
     /// Sends the call of a slot, again or for the first time, when there is a connection.
     fn send(&mut self, slot: usize, now: Nanos, io: &mut impl Io) {
-        let at = self.sequence_at();
         let Some((index, link)) = self.links.take_turn() else { return };
         let Some((flying, bytes)) = self.slots.get(slot) else { return };
         io.send(link, bytes);
-        if flying.sends == 0 {
-            self.counters.compounds += 1;
-            self.counters.operations += operations_of(bytes, at);
-        } else {
-            self.counters.retransmissions += 1;
-        }
+        self.counters.retransmissions += u64::from(flying.sends > 0);
         flying.sends += 1;
         flying.connection = Some(index);
         flying.again_at = None;
@@ -262,7 +255,7 @@ impl Session4 {
             && matches!(class, ErrorClass::PortsExhausted | ErrorClass::DescriptorsExhausted)
         {
             // The generator's own limits, not the server's.
-            self.fail_all(Failure::NoLink(lost_by, class), io);
+            self.fail_all(Failure::NoLink(lost_by, class), now, io);
         }
         for slot in 0..self.slots.count() {
             if let Some((flying, _)) = self.slots.get(slot)
@@ -271,8 +264,13 @@ impl Session4 {
                 flying.connection = None;
             }
         }
+        self.control_lost(at, io);
         self.send_unsent(now, io);
         self.reach_out(now, io);
+        if matches!(self.state, State::Leaving) && self.links.first_up().is_none() {
+            // Nobody waits for another connection.
+            self.state = State::Gone(None);
+        }
     }
 
     /// Sends every call that no connection carries.
@@ -281,10 +279,7 @@ impl Session4 {
             return;
         }
         for slot in 0..self.slots.count() {
-            let is_unsent = |(flying, _): (&mut slots::Flying, _)| {
-                flying.connection.is_none() && flying.again_at.is_none()
-            };
-            if self.slots.get(slot).is_some_and(is_unsent) {
+            if self.slots.get(slot).is_some_and(|(flying, _)| flying.is_unsent()) {
                 self.send(slot, now, io);
             }
         }
@@ -309,7 +304,8 @@ impl Session4 {
         }
         if self.control.as_ref().is_some_and(|control| control.xid == xid) {
             self.links.get(at).connection.proved();
-            return self.on_control_reply(message, now, io);
+            self.on_control_reply(message, now, io);
+            return self.pump(now, io);
         }
         // A second reply, or a stranger's.
         let Some(slot) = self.slots.find(xid) else { return };
@@ -340,7 +336,7 @@ impl Session for Session4 {
     fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
         let Some(at) = self.links.find(link) else { return };
         self.links.get(at).connection.connected(link);
-        self.on_link_up(at, io);
+        self.on_link_up(io);
         self.send_unsent(now, io);
         self.pump(now, io);
     }
@@ -359,7 +355,7 @@ impl Session for Session4 {
                 io.explain(format_args!("bytes behind the reply: {too_long}"));
                 io.report_trailing_bytes(kind);
             }
-            self.fail_all(Failure::Stream(too_long), io);
+            self.fail_all(Failure::Stream(too_long), now, io);
             self.lost_link(at, LossReason::Garbled, now, io);
         }
     }

@@ -21,6 +21,8 @@ struct Open {
     state: Option<StateId>,
     /// It stays open: of this file, and whether for writing.
     held: Option<(Accessed, bool)>,
+    /// CLOSE is on its way, or waits for a slot.
+    is_closing: bool,
 }
 
 /// A delegation, under which files are opened without asking.
@@ -47,7 +49,7 @@ pub(super) struct OpenFiles {
 impl OpenFiles {
     /// An owner for a file that is about to be opened.
     pub(super) fn begin(&mut self, handle: OwnedHandle) -> OpenNo {
-        let open = Some(Open { handle, state: None, held: None });
+        let open = Some(Open { handle, state: None, held: None, is_closing: false });
         match self.free.pop() {
             Some(number) => {
                 self.opens[number as usize] = open;
@@ -63,7 +65,7 @@ impl OpenFiles {
     /// OPEN was answered: with the file's handle, and its state.
     pub(super) fn opened(&mut self, number: OpenNo, handle: OwnedHandle, state: StateId) {
         let open = &mut self.opens[number.0 as usize];
-        *open = Some(Open { handle, state: Some(state), held: None });
+        *open = Some(Open { handle, state: Some(state), held: None, is_closing: false });
     }
 
     /// The open file, once OPEN was answered.
@@ -78,9 +80,18 @@ impl OpenFiles {
             return;
         };
         self.free.push(number.0);
-        if let Some(held) = open.held {
+        if let Some(held) = open.held
+            && self.held.get(&held) == Some(&number)
+        {
             self.held.remove(&held);
         }
+    }
+
+    /// CLOSE is to be sent; false: it is not open, or that is done already.
+    pub(super) fn begin_close(&mut self, number: OpenNo) -> bool {
+        let open = self.opens.get_mut(number.0 as usize).and_then(Option::as_mut);
+        open.filter(|open| open.state.is_some())
+            .is_some_and(|open| !std::mem::replace(&mut open.is_closing, true))
     }
 
     pub(super) fn hold(&mut self, file: Accessed, to_write: bool, number: OpenNo) {

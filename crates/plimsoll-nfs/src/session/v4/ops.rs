@@ -2,6 +2,8 @@
 //! begins when the one before has been answered. Only the work is the op that is measured; OPEN and
 //! CLOSE have times of their own.
 
+use std::collections::HashMap;
+
 use plimsoll_engine::interface::{Io, Mark, Ticket, TimeKind};
 use plimsoll_model::outcome::{OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
@@ -13,10 +15,10 @@ use super::opens::{Delegated, owner};
 use super::slots::{Flying, with_xid};
 use super::{DELAY_PAUSE, DELAY_PAUSE_MAX, Session4, Task, Waiting};
 use crate::handles::OwnedHandle;
-use crate::op::{Accessed, NfsCall, NfsOp, OpenNo};
+use crate::op::{Accessed, NfsCall, NfsOp, OpenNo, Presence};
 use crate::parameters::{NfsVersion, Opens};
 use crate::procedure::results::ReplyError;
-use crate::procedure::v4::{self, Context4, Opener, StateCall};
+use crate::procedure::v4::{self, Context4, Opened, Opener, StateCall};
 use crate::procedure::{Call, Reply};
 use crate::wire::record;
 use crate::wire::rpc::CallWriter;
@@ -45,7 +47,7 @@ enum Access {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Op {
+pub(super) struct Op {
     ticket: Ticket,
     op: NfsOp,
     /// Without an end by then it has failed.
@@ -61,6 +63,8 @@ struct Op {
     ambiguous: bool,
     /// The server has once not known its file to be open.
     reopened: bool,
+    /// Its file is opened by its name.
+    by_name: bool,
     /// The work is done, with this outcome, at this time.
     done: Option<(Outcome, Nanos)>,
     /// It has failed, and its last call has no reply yet.
@@ -71,6 +75,8 @@ struct Op {
 #[derive(Debug, Default)]
 pub(super) struct Ops {
     ops: Vec<Option<Op>>,
+    /// Of set-up: the messages of those under way.
+    composed: HashMap<OpNo, Vec<u8>>,
     free: Vec<OpNo>,
     under_way: usize,
 }
@@ -94,8 +100,11 @@ impl Ops {
         self.ops.get_mut(number)?.as_mut()
     }
 
-    fn remove(&mut self, number: OpNo) -> Option<Op> {
+    pub(super) fn remove(&mut self, number: OpNo) -> Option<Op> {
         let op = self.ops.get_mut(number)?.take()?;
+        if op.op.call == NfsCall::Composed {
+            self.composed.remove(&number);
+        }
         self.under_way -= usize::from(!op.abandoned);
         self.free.push(number);
         Some(op)
@@ -119,6 +128,17 @@ impl Ops {
     pub(super) fn asked(&self, number: OpNo) -> Option<(Ticket, Nanos)> {
         let op = self.ops.get(number).copied().flatten()?;
         (op.step == Step::Work).then_some((op.ticket, op.asked))
+    }
+
+    /// An op reads or writes the open file.
+    pub(super) fn use_file(&self, open: OpenNo) -> bool {
+        self.ops.iter().flatten().any(|op| op.access == Access::Open(open))
+    }
+
+    /// It is a call of set-up, which reads its own replies.
+    pub(super) fn is_composed(&self, number: OpNo) -> bool {
+        let op = self.ops.get(number).copied().flatten();
+        op.is_some_and(|op| op.op.call == NfsCall::Composed)
     }
 
     /// A reply may be on its way that brings a delegation.
@@ -153,9 +173,13 @@ impl Session4 {
             pause: DELAY_PAUSE,
             ambiguous: false,
             reopened: false,
+            by_name: self.opens_by_name,
             done: None,
             abandoned: false,
         });
+        if op.call == NfsCall::Composed {
+            self.ops.composed.insert(number, std::mem::take(&mut self.composed));
+        }
         self.start(Task::Op(number), now, io);
     }
 
@@ -196,7 +220,7 @@ impl Session4 {
                 Some(op) => match (op.step, op.access) {
                     (Step::Open, Access::Open(open)) => self.encode_open(&op, open, context, to),
                     (Step::Close, Access::Open(open)) => of_open(open, to),
-                    _ => self.encode_work(&op, context, to),
+                    _ => self.encode_work(number, &op, context, to),
                 },
                 None => Call::Null.encode(self.site.dialect(), to),
             },
@@ -224,7 +248,7 @@ impl Session4 {
         let want = if self.site.session.delegations { share::WANT_ANY } else { share::WANT_NONE };
         let name = owner(open);
         let opener = Opener { client_id: self.client_id, owner: &name, access: access | want };
-        match self.opens_by_name {
+        match op.by_name {
             false => {
                 v4::encode_state(StateCall::Open(self.site.file(file)), opener, context, to);
             }
@@ -236,7 +260,7 @@ impl Session4 {
         }
     }
 
-    fn encode_work(&self, op: &Op, context: Context4, to: CallWriter<'_>) {
+    fn encode_work(&self, number: OpNo, op: &Op, context: Context4, to: CallWriter<'_>) {
         let state = match op.access {
             Access::Anonymous => StateId::ANONYMOUS,
             Access::Open(open) => {
@@ -245,7 +269,10 @@ impl Session4 {
             Access::Delegated(file) => self.files.delegation_state(file).unwrap_or_default(),
         };
         match op.op.call {
-            NfsCall::Composed => with_xid(to.xid, &self.composed, to.out),
+            NfsCall::Composed => {
+                let message = self.ops.composed.get(&number).map_or(&[][..], |message| message);
+                with_xid(to.xid, message, to.out);
+            }
             NfsCall::Create(slot) => {
                 let name = match op.access {
                     Access::Open(open) => owner(open),
@@ -294,9 +321,12 @@ impl Session4 {
         let opened = match v4::opened(reply.results()) {
             Ok(opened) => opened,
             Err(ReplyError::Status { code, .. })
-                if code == Status4::INVAL.0 && !self.opens_by_name =>
+                if code == Status4::INVAL.0 && !op.by_name =>
             {
                 self.opens_by_name = true;
+                if let Some(op) = self.ops.get(number) {
+                    op.by_name = true;
+                }
                 return self.go_on(number, Step::Open, now, io);
             }
             Err(error) => return self.fail(number, error.into(), now, io),
@@ -307,28 +337,37 @@ impl Session4 {
         if self.site.session.opens == Opens::Held {
             self.files.hold(file, to_write, open);
         }
-        self.keep_delegation(file, handle, &opened.delegation, now, io);
+        if let Some(delegated) = self.delegated(handle, &opened.delegation) {
+            self.keep_delegation(file, delegated, now, io);
+        }
         io.mark(op.ticket, Mark::Preceded(TimeKind::Open));
         self.go_on(number, Step::Work, now, io);
+    }
+
+    /// What an OPEN brought.
+    fn delegated(
+        &mut self,
+        handle: OwnedHandle,
+        delegation: &Delegation<'_>,
+    ) -> Option<Delegated> {
+        let (state, to_write, is_recalled) = match delegation {
+            Delegation::Read(read) => (read.state, false, read.recall),
+            Delegation::Write(write) => (write.state, true, write.recall),
+            Delegation::None | Delegation::Refused { .. } => return None,
+        };
+        self.counters.delegations += 1;
+        Some(Delegated { handle, state, to_write, users: 0, is_recalled })
     }
 
     fn keep_delegation(
         &mut self,
         file: Accessed,
-        handle: OwnedHandle,
-        delegation: &Delegation<'_>,
+        delegated: Delegated,
         now: Nanos,
         io: &mut impl Io,
     ) {
-        let (state, to_write, is_recalled) = match delegation {
-            Delegation::Read(read) => (read.state, false, read.recall),
-            Delegation::Write(write) => (write.state, true, write.recall),
-            Delegation::None | Delegation::Refused { .. } => return,
-        };
-        self.counters.delegations += 1;
-        let delegated = Delegated { handle, state, to_write, users: 0, is_recalled };
         // Some servers give what nobody wanted.
-        if is_recalled || !self.site.session.delegations || self.files.is_delegated(file) {
+        if delegated.is_recalled || !self.site.session.delegations || self.files.is_delegated(file) {
             return self.give_back(delegated, now, io);
         }
         self.files.delegate(file, delegated);
@@ -356,17 +395,18 @@ impl Session4 {
         }
         if let Err(ReplyError::Status { code, .. }) = reply.status()
             && is_lost_state(Status4(code))
-            && matches!(op.access, Access::Open(_) | Access::Delegated(_))
+            && op.access != Access::Anonymous
             && !op.reopened
+            && let Some((file, to_write)) = data_of(op.op.call)
         {
-            return self.reopen(number, op, now, io);
+            return self.reopen(number, (file, to_write), op.access, now, io);
         }
         if let (NfsCall::Create(_), Access::Open(open)) = (op.op.call, op.access)
             && let Ok(opened) = v4::opened(reply.results())
             && let Some(handle) = opened.made.handle
         {
             self.counters.opens += 1;
-            self.files.opened(open, handle.into(), opened.state);
+            self.opened_unused(open, handle.into(), &opened, now, io);
         }
         let check = Check { site: &self.site, call: op.op.call, resent: op.ambiguous };
         match check.evaluate_results(reply, &mut self.run) {
@@ -376,10 +416,19 @@ impl Session4 {
     }
 
     /// The server does not know the file to be open, or has taken the delegation away.
-    fn reopen(&mut self, number: OpNo, op: &Op, now: Nanos, io: &mut impl Io) {
-        let Some((file, _)) = data_of(op.op.call) else { return };
+    fn reopen(
+        &mut self,
+        number: OpNo,
+        (file, to_write): (Accessed, bool),
+        access: Access,
+        now: Nanos,
+        io: &mut impl Io,
+    ) {
         self.counters.reopened += 1;
-        match op.access {
+        let held = self.site.session.opens == Opens::Held;
+        match access {
+            // Another op that used it may have found that out before.
+            Access::Open(open) if held && self.files.held(file, to_write) != Some(open) => {}
             Access::Open(open) => self.files.forget(open),
             Access::Delegated(file) => self.files.forget_delegation(file),
             Access::Anonymous => {}
@@ -488,32 +537,62 @@ impl Session4 {
         io.complete(op.ticket, outcome);
     }
 
+    /// A file was opened for an op that will not use a delegation of it.
+    fn opened_unused(
+        &mut self,
+        open: OpenNo,
+        handle: OwnedHandle,
+        opened: &Opened<'_>,
+        now: Nanos,
+        io: &mut impl Io,
+    ) {
+        self.files.opened(open, handle, opened.state);
+        if let Some(delegated) = self.delegated(handle, &opened.delegation) {
+            self.give_back(delegated, now, io);
+        }
+    }
+
     /// Closes the file of an op that needs it no more, if it is open.
     fn close_for(&mut self, op: &Op, now: Nanos, io: &mut impl Io) {
-        let Access::Open(open) = op.access else { return };
-        if self.files.is_held(open) {
-            return;
+        match op.access {
+            Access::Open(open) if self.files.is_held(open) => {}
+            Access::Open(open) if self.files.get(open).is_some() => self.close(open, now, io),
+            Access::Open(open) => self.files.forget(open),
+            Access::Anonymous | Access::Delegated(_) => {}
         }
-        match self.files.get(open) {
-            Some(_) if op.step != Step::Close => self.start(Task::Close(open), now, io),
-            _ => self.files.forget(open),
+    }
+
+    /// Closes a file that no op needs any more, unless that is being done.
+    pub(super) fn close(&mut self, open: OpenNo, now: Nanos, io: &mut impl Io) {
+        if self.files.begin_close(open) {
+            self.start(Task::Close(open), now, io);
         }
     }
 
     /// The op has failed while a call of it may be under way.
-    fn fail_early(&mut self, number: OpNo, failure: Failure<'_>, io: &mut impl Io) {
+    fn fail_early(&mut self, number: OpNo, failure: Failure<'_>, now: Nanos, io: &mut impl Io) {
         if let Some(op) = self.ops.get(number).copied() {
             self.report_failure(&op, failure, io);
-            self.abandon(number);
+            self.abandon(number, now, io);
         }
     }
 
     /// Nobody waits for the op any more; its call may still be answered.
-    pub(super) fn abandon(&mut self, number: OpNo) {
-        if let Some(op) = self.ops.get(number).filter(|op| !op.abandoned) {
-            op.abandoned = true;
-            self.ops.under_way -= 1;
+    pub(super) fn abandon(&mut self, number: OpNo, now: Nanos, io: &mut impl Io) {
+        if self.mark_abandoned(number) {
+            self.finish_abandoned(number, now, io);
         }
+    }
+
+    /// The same. True: no call of it is under way, so that it is over.
+    pub(super) fn mark_abandoned(&mut self, number: OpNo) -> bool {
+        let Some(op) = self.ops.get(number).filter(|op| !op.abandoned) else { return false };
+        op.abandoned = true;
+        let is_delayed = op.again_at.is_some();
+        self.ops.under_way -= 1;
+        let waiting = self.waiting.len();
+        self.waiting.retain(|waiting| waiting.task != Task::Op(number));
+        is_delayed || self.waiting.len() < waiting
     }
 
     fn on_abandoned_results(
@@ -524,12 +603,17 @@ impl Session4 {
         now: Nanos,
         io: &mut impl Io,
     ) {
-        let is_open = op.step == Step::Open || matches!(op.op.call, NfsCall::Create(_));
-        if let (true, Access::Open(open)) = (is_open && op.step != Step::Close, op.access)
-            && let Ok(opened) = v4::opened(reply.results())
-            && let Some(handle) = opened.made.handle
-        {
-            self.files.opened(open, handle.into(), opened.state);
+        let creates = matches!(op.op.call, NfsCall::Create(_));
+        match (op.step, op.access) {
+            (Step::Close, Access::Open(open)) => self.files.forget(open),
+            (step, Access::Open(open)) if step == Step::Open || creates => {
+                if let Ok(opened) = v4::opened(reply.results())
+                    && let Some(handle) = opened.made.handle
+                {
+                    self.opened_unused(open, handle.into(), &opened, now, io);
+                }
+            }
+            _ => {}
         }
         self.finish_abandoned(number, now, io);
     }
@@ -541,9 +625,9 @@ impl Session4 {
         self.close_for(&op, now, io);
     }
 
-    pub(super) fn fail_all(&mut self, failure: Failure<'_>, io: &mut impl Io) {
+    pub(super) fn fail_all(&mut self, failure: Failure<'_>, now: Nanos, io: &mut impl Io) {
         for number in self.ops.all() {
-            self.fail_early(number, failure, io);
+            self.fail_early(number, failure, now, io);
         }
     }
 
@@ -563,19 +647,13 @@ impl Session4 {
             if op.deadline <= now {
                 let (after, lost_by) = (self.op_timeout, self.links.lost_by());
                 let sends = u32::from(self.state.has_session());
-                self.fail_early(number, Failure::Timeout { after, sends, lost_by }, io);
-                if op.again_at.is_some() {
-                    self.finish_abandoned(number, now, io);
-                }
+                self.fail_early(number, Failure::Timeout { after, sends, lost_by }, now, io);
                 continue;
             }
             self.wake = self.wake.min(op.deadline);
             match op.again_at {
                 Some(at) if at <= now => {
-                    if let Some(op) = self.ops.get(number) {
-                        op.again_at = None;
-                    }
-                    self.start(Task::Op(number), now, io);
+                    self.go_on(number, op.step, now, io);
                 }
                 Some(at) => self.wake = self.wake.min(at),
                 None => {}
@@ -607,13 +685,17 @@ impl Session4 {
     /// The result of an op that was executed is unknown.
     pub(super) fn end_unknown(&mut self, number: OpNo, now: Nanos, io: &mut impl Io) {
         let Some(op) = self.ops.get(number) else { return };
-        if matches!(op.op.call, NfsCall::Create(_) | NfsCall::Remove(..)) {
+        let (step, call) = (op.step, op.op.call);
+        if let (Step::Work, NfsCall::Create(_) | NfsCall::Remove(..)) = (step, call) {
             op.ambiguous = true;
-            let status = OpStatus::Ok;
-            return self.succeed(number, Checked { status, ..Checked::OK }, now, io);
         }
-        let step = op.step;
-        self.go_on(number, step, now, io);
+        let status = match call {
+            NfsCall::Remove(_, Presence::Exists) => OpStatus::Ok,
+            NfsCall::Remove(_, Presence::Missing) => OpStatus::ExpectedFailure,
+            // A second time it does no harm.
+            _ => return self.go_on(number, step, now, io),
+        };
+        self.succeed(number, Checked { status, ..Checked::OK }, now, io);
     }
 
     /// The server knows nothing of this client any more: what was open is to be opened again.
@@ -637,17 +719,12 @@ impl Session4 {
             }
         }
         self.waiting.retain(|waiting| !matches!(waiting.task, Task::Close(_) | Task::Return(_)));
+        self.returning.clear();
     }
 
     /// Of calls that open nothing.
     fn no_opener(&self) -> Opener<'static> {
         Opener { client_id: self.client_id, owner: &[], access: 0 }
-    }
-
-    /// The op is a call of set-up, which reads its own replies.
-    pub(super) fn is_composed(&self, number: OpNo) -> bool {
-        let op = self.ops.ops.get(number).copied().flatten();
-        op.is_some_and(|op| op.op.call == NfsCall::Composed)
     }
 }
 

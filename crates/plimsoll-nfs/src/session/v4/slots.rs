@@ -5,7 +5,7 @@
 use plimsoll_engine::rng::{Random, Stream};
 use plimsoll_model::units::Nanos;
 
-use super::Task;
+use super::{MARK_BYTES, Task};
 use crate::parameters::SLOTS_MAX;
 use crate::wire::v4::{SequenceOk, SessionId};
 use crate::wire::xdr::Encode as _;
@@ -26,6 +26,13 @@ pub(super) struct Flying {
     pub(super) connection: Option<usize>,
     /// When it is sent again because the server asked for time.
     pub(super) again_at: Option<Nanos>,
+}
+
+impl Flying {
+    /// No connection carries it, and none is to carry it later.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.connection.is_none() && self.again_at.is_none()
+    }
 }
 
 #[derive(Debug)]
@@ -103,6 +110,11 @@ impl Slots {
         (at < self.usable).then_some(at)
     }
 
+    /// A call has to be sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.slots.iter().filter_map(|slot| slot.flying.as_ref()).any(Flying::is_unsent)
+    }
+
     /// A call could be sent now.
     pub(super) fn has_room(&self) -> bool {
         self.lowest_free().is_some()
@@ -169,6 +181,19 @@ impl Slots {
         }
     }
 
+    /// The call of a slot has been executed in vain, and is to be made again as the next one.
+    pub(super) fn renew(&mut self, at: usize, session: &SessionId, sequence_at: usize) {
+        let (xid, highest_slot) = (self.next_xid(at as u32), self.highest_in_use());
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        slot.xid = xid;
+        slot.buffer[MARK_BYTES..MARK_BYTES + 4].copy_from_slice(&xid.to_be_bytes());
+        let numbers = Numbers { xid, sequence: slot.sequence, slot: at as u32, highest_slot };
+        numbers.write(session, &mut slot.buffer, sequence_at);
+        if let Some(flying) = &mut slot.flying {
+            (flying.sends, flying.connection) = (0, None);
+        }
+    }
+
     /// The slot is free again.
     pub(super) fn end(&mut self, at: usize) -> Option<Flying> {
         let flying = self.slots.get_mut(at)?.flying.take()?;
@@ -180,12 +205,6 @@ impl Slots {
     pub(super) fn limit(&mut self, usable: usize) {
         self.usable = usable.clamp(1, self.slots.len());
     }
-}
-
-/// Operations of an encoded compound whose SEQUENCE's arguments begin at `at`.
-pub(super) fn operations_of(call: &[u8], at: usize) -> u64 {
-    let count = at.checked_sub(8).and_then(|at| call.get(at..)?.first_chunk().copied());
-    u64::from(count.map_or(0, u32::from_be_bytes))
 }
 
 /// A message with another xid.

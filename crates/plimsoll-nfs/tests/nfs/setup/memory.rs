@@ -70,8 +70,13 @@ impl Host {
     /// With `bytes` bytes of memory.
     pub fn new(bytes: u64) -> Self {
         let core = NfsCore::new(Store::new(bytes));
+        Self::serving(Arc::new(core.with_portmapper(Registered { port: PORT })))
+    }
+
+    /// With this server.
+    pub fn serving(core: Arc<NfsCore>) -> Self {
         Self {
-            core: Arc::new(core.with_portmapper(Registered { port: PORT })),
+            core,
             has_portmapper: true,
             has_mount: true,
             fault: None,

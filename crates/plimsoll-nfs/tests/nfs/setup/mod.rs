@@ -1,7 +1,7 @@
 //! The reference server in memory: mounting, validation, the file set's life, the measured client.
 
 mod attaching;
-mod memory;
+pub mod memory;
 mod mounting;
 mod points;
 mod preparing;
@@ -29,7 +29,7 @@ static RUNS: AtomicU64 = AtomicU64::new(7);
 /// More than any set of these tests.
 const ROOMY: u64 = 1 << 30;
 
-fn mount_url(host: &Host, url: &str, version: NfsVersion) -> Result<Mounted, SetupError> {
+pub fn mount_url(host: &Host, url: &str, version: NfsVersion) -> Result<Mounted, SetupError> {
     let target = ResolvedTarget::new(TargetUrl::parse(url).unwrap(), SocketAddr::new(HOST, PORT));
     mount_target(host, &target, version)
 }
@@ -71,7 +71,7 @@ fn remote(host: &dyn Dial, mounted: &Mounted) -> Remote {
 }
 
 /// A set in the making, as a load point makes it.
-struct Making<'a> {
+pub struct Making<'a> {
     host: &'a dyn Dial,
     mounted: &'a Mounted,
     content: &'a Content,
@@ -79,11 +79,11 @@ struct Making<'a> {
 }
 
 impl<'a> Making<'a> {
-    fn new(host: &'a dyn Dial, mounted: &'a Mounted, content: &'a Content) -> Self {
+    pub fn new(host: &'a dyn Dial, mounted: &'a Mounted, content: &'a Content) -> Self {
         Self { host, mounted, content, reports: Vec::new() }
     }
 
-    fn prepare(
+    pub fn prepare(
         &mut self,
         files: u32,
         prepared: Option<&PreparedSet>,

@@ -119,6 +119,10 @@ impl Clients {
         table.by_owner.clear();
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.lock().by_id.len()
+    }
+
     /// Clients whose lease was last renewed before `ns`.
     pub(super) fn idle_since(&self, ns: u64) -> Vec<u64> {
         let table = self.lock();

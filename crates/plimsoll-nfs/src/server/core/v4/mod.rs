@@ -126,6 +126,11 @@ impl Nfs4 {
         self.sessions.executed_twice()
     }
 
+    /// Clients that are known.
+    pub fn clients(&self) -> usize {
+        self.clients.count()
+    }
+
     fn is_in_grace(&self) -> bool {
         monotonic_ns() < self.grace_ends_ns.load(Ordering::Relaxed)
     }
