@@ -155,7 +155,7 @@ impl Session4 {
         let free = self.returning.iter().position(Option::is_none);
         let at = free.unwrap_or(self.returning.len());
         match self.returning.get_mut(at) {
-            Some(place) => *place = Some(delegated),
+            Some(unused) => *unused = Some(delegated),
             None => self.returning.push(Some(delegated)),
         }
         self.start(Task::Return(at), now, io);

@@ -19,7 +19,7 @@ const HEADER_BYTES: u32 = 4 << 10;
 /// Operations of the longest compound here.
 const OPERATIONS_NEEDED: u32 = 8;
 /// Operations asked for.
-const OPERATIONS_ASKED: u32 = 16;
+const OPERATIONS_REQUESTED: u32 = 16;
 /// Longest reply that the server is to keep; those that change something are short.
 const CACHED_BYTES: u32 = 4 << 10;
 /// For callbacks: one slot, and room for their longest handle.
@@ -182,7 +182,7 @@ impl Session4 {
             call_bytes_max: DATA_BYTES_MAX + HEADER_BYTES,
             reply_bytes_max: DATA_BYTES_MAX + HEADER_BYTES,
             cached_bytes_max: CACHED_BYTES,
-            operations_max: OPERATIONS_ASKED,
+            operations_max: OPERATIONS_REQUESTED,
             slots: self.site.session.slots,
             rdma_reads: None,
         };
@@ -210,12 +210,7 @@ impl Session4 {
         self.send_control(io);
     }
 
-    fn new_control(
-        &mut self,
-        operation: Operation,
-        arguments: &impl Encode,
-        binds: Option<usize>,
-    ) {
+    fn new_control(&mut self, operation: Operation, arguments: &impl Encode, binds: Option<usize>) {
         let xid = self.slots.control_xid();
         let mut bytes = Vec::new();
         let at = record::begin(&mut bytes);
@@ -223,8 +218,7 @@ impl Session4 {
         v4::encode_alone(operation, arguments, to);
         record::finish(&mut bytes, at);
         let (connection, again_at, pause) = (None, None, DELAY_PAUSE);
-        self.control =
-            Some(Control { xid, operation, bytes, binds, connection, again_at, pause });
+        self.control = Some(Control { xid, operation, bytes, binds, connection, again_at, pause });
     }
 
     fn send_control(&mut self, io: &mut impl Io) {
@@ -345,7 +339,7 @@ impl Session4 {
         Ok(())
     }
 
-    /// The session of the slots is lost, and the next one has so many.
+    /// The session of the slots is lost, and the next one has `granted` of them.
     fn reset_slots(&mut self, granted: usize, now: Nanos, io: &mut impl Io) {
         for flying in self.slots.reset(granted).into_iter().rev() {
             self.repeat_in_new_session(flying, now, io);
@@ -430,7 +424,7 @@ impl Session4 {
         }
         for open in self.files.all() {
             // An op whose call is under way closes its file itself.
-            if self.files.is_held(open) || !self.ops.use_file(open) {
+            if self.files.is_kept_open(open) || !self.ops.use_file(open) {
                 self.close(open, now, io);
             }
         }
@@ -442,11 +436,11 @@ impl Session4 {
 
     /// Destroys the session when its last call has been answered.
     pub(super) fn leave_if_idle(&mut self, io: &mut impl Io) {
-        let is_over = matches!(self.state, State::Leaving)
+        let has_ended = matches!(self.state, State::Leaving)
             && self.control.is_none()
             && self.waiting.is_empty()
             && self.slots.are_idle();
-        if is_over {
+        if has_ended {
             let session = self.session;
             self.control_call(Operation::DestroySession, &session, io);
         }

@@ -60,7 +60,7 @@ impl Links {
     }
 
     /// The next connection in turn that is up.
-    pub(super) fn take_turn(&mut self) -> Option<(usize, Link)> {
+    pub(super) fn next_up(&mut self) -> Option<(usize, Link)> {
         let count = self.wires.len();
         for at in (self.next..self.next + count).map(|at| at % count) {
             if let Some(link) = self.wires[at].connection.up() {

@@ -6,7 +6,8 @@
 //! | `establish` | from a connection to a session, and back |
 //! | `slots` | which calls wait for their replies, with numbers that tell repetitions |
 //! | `links` | the connections |
-//! | `ops` | the steps of an op: open, do, close |
+//! | `ops`, `endings` | the steps of an op: open, work, close; how it ends |
+//! | `calls` | the messages of all calls |
 //! | `opens` | what is open and what is delegated |
 //! | `replies` | what the status of SEQUENCE and of a compound demand |
 //! | `callbacks` | what the server calls |
@@ -16,6 +17,8 @@
 //! reply are sent again in a new one, and count as ambiguous if a second execution may differ.
 
 mod callbacks;
+mod calls;
+mod endings;
 mod establish;
 mod links;
 mod opens;
@@ -52,7 +55,7 @@ pub use self::establish::Granted;
 /// Most ops that one session may have under way.
 const OPS_MAX: u32 = 1_024;
 /// An RPC call begins with six words, and its credential follows. RFC 5531 §9
-const CALL_WORDS_BYTES: usize = 24;
+const CALL_HEAD_BYTES: usize = 24;
 /// In front of a message on a stream.
 const MARK_BYTES: usize = 4;
 /// First pause after a server asked for time; each further one is twice as long, as the Linux
@@ -185,7 +188,7 @@ impl Session4 {
 
     /// Where the arguments of SEQUENCE begin in a call, behind its record mark.
     fn sequence_at(&self) -> usize {
-        MARK_BYTES + CALL_WORDS_BYTES + self.site.credential.len() + SEQUENCE_AFTER
+        MARK_BYTES + CALL_HEAD_BYTES + self.site.credential.len() + SEQUENCE_AFTER
     }
 
     /// Sends a call as soon as there is a slot.
@@ -194,7 +197,6 @@ impl Session4 {
         if is_ready && self.slots.has_room() && self.waiting.is_empty() {
             return self.send_first(task, now, io);
         }
-        self.counters.slot_waits += u64::from(is_ready && matches!(task, Task::Op(_)));
         self.waiting.push_back(Waiting { task, for_slot: is_ready });
     }
 
@@ -207,9 +209,10 @@ impl Session4 {
             self.waiting.pop_front();
             if let Task::Op(op) = task
                 && for_slot
-                && let Some((ticket, asked)) = self.ops.asked(op)
+                && let Some((ticket, requested_at)) = self.ops.requested_at(op)
             {
-                let waited = now.saturating_sub(asked).0;
+                self.counters.slot_waits += 1;
+                let waited = now.saturating_sub(requested_at).0;
                 io.mark(ticket, Mark::ServiceBegins);
                 io.mark(ticket, Mark::Value(TimeKind::SlotWait, waited));
             }
@@ -235,7 +238,7 @@ impl Session4 {
 
     /// Sends the call of a slot, again or for the first time, when there is a connection.
     fn send(&mut self, slot: usize, now: Nanos, io: &mut impl Io) {
-        let Some((index, link)) = self.links.take_turn() else { return };
+        let Some((index, link)) = self.links.next_up() else { return };
         let Some((flying, bytes)) = self.slots.get(slot) else { return };
         io.send(link, bytes);
         self.counters.retransmissions += u64::from(flying.sends > 0);
@@ -325,7 +328,7 @@ impl Session for Session4 {
     }
 
     fn has_room(&self) -> bool {
-        self.ops.under_way() < self.outstanding_max && !matches!(self.state, State::Gone(_))
+        self.ops.in_progress() < self.outstanding_max && !matches!(self.state, State::Gone(_))
     }
 
     fn issue(&mut self, ticket: Ticket, op: NfsOp, now: Nanos, io: &mut impl Io) {
@@ -351,7 +354,7 @@ impl Session for Session4 {
         self.links.get(at).assembler = assembler;
         if let Err(too_long) = read {
             io.close(link);
-            if let Some(kind) = self.succeeded.take().filter(|_| self.ops.under_way() == 0) {
+            if let Some(kind) = self.succeeded.take().filter(|_| self.ops.in_progress() == 0) {
                 io.explain(format_args!("bytes behind the reply: {too_long}"));
                 io.report_trailing_bytes(kind);
             }

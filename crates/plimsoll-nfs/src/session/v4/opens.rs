@@ -20,7 +20,7 @@ struct Open {
     /// `None` until OPEN was answered.
     state: Option<StateId>,
     /// It stays open: of this file, and whether for writing.
-    held: Option<(Accessed, bool)>,
+    kept_open: Option<(Accessed, bool)>,
     /// CLOSE is on its way, or waits for a slot.
     is_closing: bool,
 }
@@ -42,14 +42,14 @@ pub(super) struct OpenFiles {
     opens: Vec<Option<Open>>,
     free: Vec<u32>,
     /// Those that stay open: by file, and whether they are for writing.
-    held: HashMap<(Accessed, bool), OpenNo>,
+    kept_open: HashMap<(Accessed, bool), OpenNo>,
     delegations: HashMap<Accessed, Delegated>,
 }
 
 impl OpenFiles {
     /// An owner for a file that is about to be opened.
     pub(super) fn begin(&mut self, handle: OwnedHandle) -> OpenNo {
-        let open = Some(Open { handle, state: None, held: None, is_closing: false });
+        let open = Some(Open { handle, state: None, kept_open: None, is_closing: false });
         match self.free.pop() {
             Some(number) => {
                 self.opens[number as usize] = open;
@@ -65,7 +65,7 @@ impl OpenFiles {
     /// OPEN was answered: with the file's handle, and its state.
     pub(super) fn opened(&mut self, number: OpenNo, handle: OwnedHandle, state: StateId) {
         let open = &mut self.opens[number.0 as usize];
-        *open = Some(Open { handle, state: Some(state), held: None, is_closing: false });
+        *open = Some(Open { handle, state: Some(state), kept_open: None, is_closing: false });
     }
 
     /// The open file, once OPEN was answered.
@@ -80,10 +80,10 @@ impl OpenFiles {
             return;
         };
         self.free.push(number.0);
-        if let Some(held) = open.held
-            && self.held.get(&held) == Some(&number)
+        if let Some(kept_open) = open.kept_open
+            && self.kept_open.get(&kept_open) == Some(&number)
         {
-            self.held.remove(&held);
+            self.kept_open.remove(&kept_open);
         }
     }
 
@@ -96,18 +96,18 @@ impl OpenFiles {
 
     pub(super) fn hold(&mut self, file: Accessed, to_write: bool, number: OpenNo) {
         if let Some(Some(open)) = self.opens.get_mut(number.0 as usize) {
-            open.held = Some((file, to_write));
-            self.held.insert((file, to_write), number);
+            open.kept_open = Some((file, to_write));
+            self.kept_open.insert((file, to_write), number);
         }
     }
 
-    pub(super) fn held(&self, file: Accessed, to_write: bool) -> Option<OpenNo> {
-        self.held.get(&(file, to_write)).copied().filter(|number| self.get(*number).is_some())
+    pub(super) fn kept_open(&self, file: Accessed, to_write: bool) -> Option<OpenNo> {
+        self.kept_open.get(&(file, to_write)).copied().filter(|number| self.get(*number).is_some())
     }
 
-    pub(super) fn is_held(&self, number: OpenNo) -> bool {
+    pub(super) fn is_kept_open(&self, number: OpenNo) -> bool {
         let open = self.opens.get(number.0 as usize).copied().flatten();
-        open.is_some_and(|open| open.held.is_some())
+        open.is_some_and(|open| open.kept_open.is_some())
     }
 
     /// The server has forgotten everything.

@@ -5,31 +5,26 @@
 use std::collections::HashMap;
 
 use plimsoll_engine::interface::{Io, Mark, Ticket, TimeKind};
-use plimsoll_model::outcome::{OpStatus, Outcome};
+use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
 use super::super::check::{Check, Checked};
-use super::super::failure::Failure;
 use super::super::follow_ons::next_block;
-use super::opens::{Delegated, owner};
-use super::slots::{Flying, with_xid};
-use super::{DELAY_PAUSE, DELAY_PAUSE_MAX, Session4, Task, Waiting};
+use super::opens::Delegated;
+use super::{DELAY_PAUSE, Session4, Task};
 use crate::handles::OwnedHandle;
-use crate::op::{Accessed, NfsCall, NfsOp, OpenNo, Presence};
-use crate::parameters::{NfsVersion, Opens};
+use crate::op::{Accessed, NfsCall, NfsOp, OpenNo};
+use crate::parameters::Opens;
 use crate::procedure::results::ReplyError;
-use crate::procedure::v4::{self, Context4, Opened, Opener, StateCall};
-use crate::procedure::{Call, Reply};
-use crate::wire::record;
-use crate::wire::rpc::CallWriter;
-use crate::wire::v4::{Delegation, Operation, StateId, Status4, share};
+use crate::procedure::{Reply, v4};
+use crate::wire::v4::{Delegation, Status4};
 
 /// An op under way, by its index.
 pub(super) type OpNo = usize;
 
 /// What is asked of the server for an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     Open,
     Work,
     Close,
@@ -37,7 +32,7 @@ enum Step {
 
 /// By which right an op reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
+pub(super) enum Access {
     /// None is needed, or the anonymous stateid will do.
     Anonymous,
     /// An open file, or one that is to be opened.
@@ -48,27 +43,27 @@ enum Access {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
-    ticket: Ticket,
-    op: NfsOp,
+    pub(super) ticket: Ticket,
+    pub(super) op: NfsOp,
     /// Without an end by then it has failed.
-    deadline: Nanos,
-    step: Step,
-    access: Access,
+    pub(super) deadline: Nanos,
+    pub(super) step: Step,
+    pub(super) access: Access,
     /// When the call of this step was to be sent.
-    asked: Nanos,
+    pub(super) requested_at: Nanos,
     /// When it is sent again because the server asked for time.
-    again_at: Option<Nanos>,
-    pause: Nanos,
+    pub(super) again_at: Option<Nanos>,
+    pub(super) pause: Nanos,
     /// A second execution may have had another result than the first.
-    ambiguous: bool,
+    pub(super) ambiguous: bool,
     /// The server has once not known its file to be open.
-    reopened: bool,
+    pub(super) reopened: bool,
     /// Its file is opened by its name.
-    by_name: bool,
+    pub(super) by_name: bool,
     /// The work is done, with this outcome, at this time.
-    done: Option<(Outcome, Nanos)>,
+    pub(super) done: Option<(Outcome, Nanos)>,
     /// It has failed, and its last call has no reply yet.
-    abandoned: bool,
+    pub(super) abandoned: bool,
 }
 
 /// The ops of one client.
@@ -78,12 +73,12 @@ pub(super) struct Ops {
     /// Of set-up: the messages of those under way.
     composed: HashMap<OpNo, Vec<u8>>,
     free: Vec<OpNo>,
-    under_way: usize,
+    in_progress: usize,
 }
 
 impl Ops {
     fn add(&mut self, op: Op) -> OpNo {
-        self.under_way += 1;
+        self.in_progress += 1;
         match self.free.pop() {
             Some(number) => {
                 self.ops[number] = Some(op);
@@ -96,8 +91,18 @@ impl Ops {
         }
     }
 
-    fn get(&mut self, number: OpNo) -> Option<&mut Op> {
+    pub(super) fn get(&mut self, number: OpNo) -> Option<&mut Op> {
         self.ops.get_mut(number)?.as_mut()
+    }
+
+    /// The op of an index, while there is one.
+    pub(super) fn find(&self, number: OpNo) -> Option<&Op> {
+        self.ops.get(number)?.as_ref()
+    }
+
+    /// Message of a call of set-up.
+    pub(super) fn composed(&self, number: OpNo) -> &[u8] {
+        self.composed.get(&number).map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn remove(&mut self, number: OpNo) -> Option<Op> {
@@ -105,29 +110,38 @@ impl Ops {
         if op.op.call == NfsCall::Composed {
             self.composed.remove(&number);
         }
-        self.under_way -= usize::from(!op.abandoned);
+        self.in_progress -= usize::from(!op.abandoned);
         self.free.push(number);
         Some(op)
     }
 
+    /// Nobody waits for the end of an op any more. Answers with whether the server asked for time.
+    pub(super) fn abandon(&mut self, number: OpNo) -> Option<bool> {
+        let op = self.get(number).filter(|op| !op.abandoned)?;
+        op.abandoned = true;
+        let is_delayed = op.again_at.is_some();
+        self.in_progress -= 1;
+        Some(is_delayed)
+    }
+
     /// Those that have not ended.
-    pub(super) fn under_way(&self) -> usize {
-        self.under_way
+    pub(super) fn in_progress(&self) -> usize {
+        self.in_progress
     }
 
     pub(super) fn all(&self) -> Vec<OpNo> {
-        let is_under_way = |number: &OpNo| self.ops[*number].is_some_and(|op| !op.abandoned);
-        (0..self.ops.len()).filter(is_under_way).collect()
+        let is_in_progress = |number: &OpNo| self.ops[*number].is_some_and(|op| !op.abandoned);
+        (0..self.ops.len()).filter(is_in_progress).collect()
     }
 
     pub(super) fn is_abandoned(&self, number: OpNo) -> bool {
-        self.ops.get(number).copied().flatten().is_none_or(|op| op.abandoned)
+        self.find(number).is_none_or(|op| op.abandoned)
     }
 
     /// When an op asked for the call of its work, if that is what it waits for.
-    pub(super) fn asked(&self, number: OpNo) -> Option<(Ticket, Nanos)> {
-        let op = self.ops.get(number).copied().flatten()?;
-        (op.step == Step::Work).then_some((op.ticket, op.asked))
+    pub(super) fn requested_at(&self, number: OpNo) -> Option<(Ticket, Nanos)> {
+        let op = self.find(number)?;
+        (op.step == Step::Work).then_some((op.ticket, op.requested_at))
     }
 
     /// An op reads or writes the open file.
@@ -137,8 +151,7 @@ impl Ops {
 
     /// It is a call of set-up, which reads its own replies.
     pub(super) fn is_composed(&self, number: OpNo) -> bool {
-        let op = self.ops.get(number).copied().flatten();
-        op.is_some_and(|op| op.op.call == NfsCall::Composed)
+        self.find(number).is_some_and(|op| op.op.call == NfsCall::Composed)
     }
 
     /// A reply may be on its way that brings a delegation.
@@ -148,7 +161,7 @@ impl Ops {
 }
 
 /// File of an op that reads or writes, and whether it writes.
-fn data_of(call: NfsCall) -> Option<(Accessed, bool)> {
+pub(super) fn data_of(call: NfsCall) -> Option<(Accessed, bool)> {
     match call {
         NfsCall::Read(span, _) => Some((span.file, false)),
         NfsCall::Write(span, _) => Some((span.file, true)),
@@ -168,7 +181,7 @@ impl Session4 {
             deadline,
             step,
             access,
-            asked: now,
+            requested_at: now,
             again_at: None,
             pause: DELAY_PAUSE,
             ambiguous: false,
@@ -183,7 +196,7 @@ impl Session4 {
         self.start(Task::Op(number), now, io);
     }
 
-    fn first_step(&mut self, op: &NfsOp) -> (Step, Access) {
+    pub(super) fn first_step(&mut self, op: &NfsOp) -> (Step, Access) {
         if let NfsCall::Create(slot) = op.call {
             let dir = *self.site.dir(slot.directory());
             return (Step::Work, Access::Open(self.files.begin(dir)));
@@ -199,99 +212,10 @@ impl Session4 {
             delegated.users += 1;
             return (Step::Work, Access::Delegated(file));
         }
-        if let Some(held) = self.files.held(file, to_write) {
-            return (Step::Work, Access::Open(held));
+        if let Some(kept_open) = self.files.kept_open(file, to_write) {
+            return (Step::Work, Access::Open(kept_open));
         }
         (Step::Open, Access::Open(self.files.begin(*self.site.file(file))))
-    }
-
-    /// Appends the message of a call, with its record mark and a blank SEQUENCE.
-    pub(super) fn encode(&self, task: Task, xid: u32, out: &mut Vec<u8>) {
-        let mark = record::begin(out);
-        let to = CallWriter { xid, credential: &self.site.credential, out };
-        let context = Context4::new(self.site.attributes);
-        let of_open = |open, to| {
-            let (handle, state) = self.files.get(open).unwrap_or_default();
-            let context = Context4 { state: state.newest(), ..context };
-            v4::encode_state(StateCall::Close(&handle), self.no_opener(), context, to);
-        };
-        match task {
-            Task::Op(number) => match self.ops.ops.get(number).copied().flatten() {
-                Some(op) => match (op.step, op.access) {
-                    (Step::Open, Access::Open(open)) => self.encode_open(&op, open, context, to),
-                    (Step::Close, Access::Open(open)) => of_open(open, to),
-                    _ => self.encode_work(number, &op, context, to),
-                },
-                None => Call::Null.encode(self.site.dialect(), to),
-            },
-            Task::ReclaimComplete => {
-                v4::encode_behind_sequence(Operation::ReclaimComplete, &false, to);
-            }
-            Task::Renew => Call::Null.encode(self.site.dialect(), to),
-            Task::Close(open) => of_open(open, to),
-            Task::Return(at) => {
-                let (handle, state) = match self.returning.get(at).copied().flatten() {
-                    Some(Delegated { handle, state, .. }) => (handle, state),
-                    None => Default::default(),
-                };
-                let context = Context4 { state, ..context };
-                let call = StateCall::ReturnDelegation(&handle);
-                v4::encode_state(call, self.no_opener(), context, to);
-            }
-        }
-        record::finish(out, mark);
-    }
-
-    fn encode_open(&self, op: &Op, open: OpenNo, context: Context4, to: CallWriter<'_>) {
-        let Some((file, to_write)) = data_of(op.op.call) else { return };
-        let access = if to_write { share::WRITE } else { share::READ };
-        let want = if self.site.session.delegations { share::WANT_ANY } else { share::WANT_NONE };
-        let name = owner(open);
-        let opener = Opener { client_id: self.client_id, owner: &name, access: access | want };
-        match op.by_name {
-            false => {
-                v4::encode_state(StateCall::Open(self.site.file(file)), opener, context, to);
-            }
-            true => {
-                let (dir, name) = (self.site.dir(file.file().directory()), file.file().name());
-                let call = StateCall::OpenByName(dir, name.as_bytes());
-                v4::encode_state(call, opener, context, to);
-            }
-        }
-    }
-
-    fn encode_work(&self, number: OpNo, op: &Op, context: Context4, to: CallWriter<'_>) {
-        let state = match op.access {
-            Access::Anonymous => StateId::ANONYMOUS,
-            Access::Open(open) => {
-                self.files.get(open).map_or(StateId::ANONYMOUS, |(_, state)| state.newest())
-            }
-            Access::Delegated(file) => self.files.delegation_state(file).unwrap_or_default(),
-        };
-        match op.op.call {
-            NfsCall::Composed => {
-                let message = self.ops.composed.get(&number).map_or(&[][..], |message| message);
-                with_xid(to.xid, message, to.out);
-            }
-            NfsCall::Create(slot) => {
-                let name = match op.access {
-                    Access::Open(open) => owner(open),
-                    _ => [0; 8],
-                };
-                let access = share::WRITE | share::WANT_NONE;
-                let opener = Opener { client_id: self.client_id, owner: &name, access };
-                let (dir, name) = (self.site.dir(slot.directory()), slot.name());
-                let call = StateCall::OpenNew(dir, name.as_bytes());
-                v4::encode_state(call, opener, context, to);
-            }
-            call => {
-                let dialect = crate::procedure::Dialect {
-                    version: NfsVersion::V4_1,
-                    context: Context4 { state, ..context },
-                };
-                self.site.with_call(call, |call| call.encode(dialect, to));
-            }
-        }
     }
 
     /// The results of an op's call; the server did not ask for time.
@@ -320,9 +244,7 @@ impl Session4 {
         };
         let opened = match v4::opened(reply.results()) {
             Ok(opened) => opened,
-            Err(ReplyError::Status { code, .. })
-                if code == Status4::INVAL.0 && !op.by_name =>
-            {
+            Err(ReplyError::Status { code, .. }) if code == Status4::INVAL.0 && !op.by_name => {
                 self.opens_by_name = true;
                 if let Some(op) = self.ops.get(number) {
                     op.by_name = true;
@@ -345,7 +267,7 @@ impl Session4 {
     }
 
     /// What an OPEN brought.
-    fn delegated(
+    pub(super) fn delegated(
         &mut self,
         handle: OwnedHandle,
         delegation: &Delegation<'_>,
@@ -367,16 +289,17 @@ impl Session4 {
         io: &mut impl Io,
     ) {
         // Some servers give what nobody wanted.
-        if delegated.is_recalled || !self.site.session.delegations || self.files.is_delegated(file) {
+        if delegated.is_recalled || !self.site.session.delegations || self.files.is_delegated(file)
+        {
             return self.give_back(delegated, now, io);
         }
         self.files.delegate(file, delegated);
     }
 
     /// Sends the call of a step.
-    fn go_on(&mut self, number: OpNo, step: Step, now: Nanos, io: &mut impl Io) {
+    pub(super) fn go_on(&mut self, number: OpNo, step: Step, now: Nanos, io: &mut impl Io) {
         let Some(op) = self.ops.get(number) else { return };
-        (op.step, op.asked, op.again_at) = (step, now, None);
+        (op.step, op.requested_at, op.again_at) = (step, now, None);
         self.start(Task::Op(number), now, io);
     }
 
@@ -415,6 +338,12 @@ impl Session4 {
         }
     }
 
+    /// An open file that is to stay open is no longer the one of its file.
+    fn is_stale(&self, open: OpenNo, file: Accessed, to_write: bool) -> bool {
+        let stays_open = self.site.session.opens == Opens::Held;
+        stays_open && self.files.kept_open(file, to_write) != Some(open)
+    }
+
     /// The server does not know the file to be open, or has taken the delegation away.
     fn reopen(
         &mut self,
@@ -425,10 +354,9 @@ impl Session4 {
         io: &mut impl Io,
     ) {
         self.counters.reopened += 1;
-        let held = self.site.session.opens == Opens::Held;
         match access {
             // Another op that used it may have found that out before.
-            Access::Open(open) if held && self.files.held(file, to_write) != Some(open) => {}
+            Access::Open(open) if self.is_stale(open, file, to_write) => {}
             Access::Open(open) => self.files.forget(open),
             Access::Delegated(file) => self.files.forget_delegation(file),
             Access::Anonymous => {}
@@ -440,7 +368,7 @@ impl Session4 {
         self.go_on(number, Step::Open, now, io);
     }
 
-    fn succeed(&mut self, number: OpNo, checked: Checked, now: Nanos, io: &mut impl Io) {
+    pub(super) fn succeed(&mut self, number: OpNo, checked: Checked, now: Nanos, io: &mut impl Io) {
         let Some(op) = self.ops.get(number).copied() else { return };
         self.counters.verified += u64::from(checked.verified);
         self.succeeded = Some(op.op.kind);
@@ -454,7 +382,7 @@ impl Session4 {
         let next = next_block(op.op);
         if let Access::Open(open) = op.access
             && next.is_none()
-            && !self.files.is_held(open)
+            && !self.files.is_kept_open(open)
         {
             io.mark(op.ticket, Mark::Complete);
             if let Some(op) = self.ops.get(number) {
@@ -463,7 +391,7 @@ impl Session4 {
             return self.go_on(number, Step::Close, now, io);
         }
         let opened = match op.access {
-            Access::Open(open) if !self.files.is_held(open) => Some(open),
+            Access::Open(open) if !self.files.is_kept_open(open) => Some(open),
             _ => None,
         };
         self.follow_ons.keep(op.ticket, next.map(|next| NfsOp { opened, ..next }));
@@ -483,248 +411,6 @@ impl Session4 {
             }
             Err(error) => self.fail(number, error.into(), now, io),
         }
-    }
-
-    /// The op is over.
-    fn end(&mut self, number: OpNo, outcome: Outcome, now: Nanos, io: &mut impl Io) {
-        let Some(op) = self.ops.remove(number) else { return };
-        self.leave_delegation(&op, now, io);
-        io.complete(op.ticket, outcome);
-    }
-
-    fn leave_delegation(&mut self, op: &Op, now: Nanos, io: &mut impl Io) {
-        if let Access::Delegated(file) = op.access
-            && let Some(delegated) = self.files.leave_delegation(file)
-        {
-            self.give_back(delegated, now, io);
-        }
-    }
-
-    /// The op has failed. No call of it is under way.
-    pub(super) fn fail(
-        &mut self,
-        number: OpNo,
-        failure: Failure<'_>,
-        now: Nanos,
-        io: &mut impl Io,
-    ) {
-        let Some(op) = self.ops.get(number).copied() else { return };
-        self.report_failure(&op, failure, io);
-        self.ops.remove(number);
-        self.leave_delegation(&op, now, io);
-        self.close_for(&op, now, io);
-    }
-
-    fn report_failure(&mut self, op: &Op, failure: Failure<'_>, io: &mut impl Io) {
-        self.succeeded = None;
-        self.follow_ons.keep(op.ticket, None);
-        let step = match op.step {
-            Step::Open => "OPEN: ",
-            Step::Work => "",
-            Step::Close => "CLOSE: ",
-        };
-        match op.op.call {
-            NfsCall::Composed => io.explain(format_args!("{failure}")),
-            call => io.explain(format_args!("{call}: {step}{failure}")),
-        }
-        let outcome = Outcome {
-            kind: op.op.kind,
-            status: failure.status(),
-            bytes_read: failure.bytes_read(),
-            bytes_written: 0,
-            ambiguous: op.ambiguous,
-        };
-        io.complete(op.ticket, outcome);
-    }
-
-    /// A file was opened for an op that will not use a delegation of it.
-    fn opened_unused(
-        &mut self,
-        open: OpenNo,
-        handle: OwnedHandle,
-        opened: &Opened<'_>,
-        now: Nanos,
-        io: &mut impl Io,
-    ) {
-        self.files.opened(open, handle, opened.state);
-        if let Some(delegated) = self.delegated(handle, &opened.delegation) {
-            self.give_back(delegated, now, io);
-        }
-    }
-
-    /// Closes the file of an op that needs it no more, if it is open.
-    fn close_for(&mut self, op: &Op, now: Nanos, io: &mut impl Io) {
-        match op.access {
-            Access::Open(open) if self.files.is_held(open) => {}
-            Access::Open(open) if self.files.get(open).is_some() => self.close(open, now, io),
-            Access::Open(open) => self.files.forget(open),
-            Access::Anonymous | Access::Delegated(_) => {}
-        }
-    }
-
-    /// Closes a file that no op needs any more, unless that is being done.
-    pub(super) fn close(&mut self, open: OpenNo, now: Nanos, io: &mut impl Io) {
-        if self.files.begin_close(open) {
-            self.start(Task::Close(open), now, io);
-        }
-    }
-
-    /// The op has failed while a call of it may be under way.
-    fn fail_early(&mut self, number: OpNo, failure: Failure<'_>, now: Nanos, io: &mut impl Io) {
-        if let Some(op) = self.ops.get(number).copied() {
-            self.report_failure(&op, failure, io);
-            self.abandon(number, now, io);
-        }
-    }
-
-    /// Nobody waits for the op any more; its call may still be answered.
-    pub(super) fn abandon(&mut self, number: OpNo, now: Nanos, io: &mut impl Io) {
-        if self.mark_abandoned(number) {
-            self.finish_abandoned(number, now, io);
-        }
-    }
-
-    /// The same. True: no call of it is under way, so that it is over.
-    pub(super) fn mark_abandoned(&mut self, number: OpNo) -> bool {
-        let Some(op) = self.ops.get(number).filter(|op| !op.abandoned) else { return false };
-        op.abandoned = true;
-        let is_delayed = op.again_at.is_some();
-        self.ops.under_way -= 1;
-        let waiting = self.waiting.len();
-        self.waiting.retain(|waiting| waiting.task != Task::Op(number));
-        is_delayed || self.waiting.len() < waiting
-    }
-
-    fn on_abandoned_results(
-        &mut self,
-        number: OpNo,
-        op: &Op,
-        reply: Reply<'_>,
-        now: Nanos,
-        io: &mut impl Io,
-    ) {
-        let creates = matches!(op.op.call, NfsCall::Create(_));
-        match (op.step, op.access) {
-            (Step::Close, Access::Open(open)) => self.files.forget(open),
-            (step, Access::Open(open)) if step == Step::Open || creates => {
-                if let Ok(opened) = v4::opened(reply.results())
-                    && let Some(handle) = opened.made.handle
-                {
-                    self.opened_unused(open, handle.into(), &opened, now, io);
-                }
-            }
-            _ => {}
-        }
-        self.finish_abandoned(number, now, io);
-    }
-
-    /// An op that has failed has no call under way any more.
-    pub(super) fn finish_abandoned(&mut self, number: OpNo, now: Nanos, io: &mut impl Io) {
-        let Some(op) = self.ops.remove(number) else { return };
-        self.leave_delegation(&op, now, io);
-        self.close_for(&op, now, io);
-    }
-
-    pub(super) fn fail_all(&mut self, failure: Failure<'_>, now: Nanos, io: &mut impl Io) {
-        for number in self.ops.all() {
-            self.fail_early(number, failure, now, io);
-        }
-    }
-
-    /// The server asks for time: the step's call is made again, as a new one.
-    pub(super) fn delay(&mut self, number: OpNo, now: Nanos) {
-        self.counters.delays += 1;
-        let Some(op) = self.ops.get(number) else { return };
-        let at = now.saturating_add(op.pause);
-        op.pause = op.pause.saturating_add(op.pause).min(DELAY_PAUSE_MAX);
-        op.again_at = Some(at);
-        self.wake = self.wake.min(at);
-    }
-
-    pub(super) fn time_out_ops(&mut self, now: Nanos, io: &mut impl Io) {
-        for number in self.ops.all() {
-            let Some(op) = self.ops.get(number).copied() else { continue };
-            if op.deadline <= now {
-                let (after, lost_by) = (self.op_timeout, self.links.lost_by());
-                let sends = u32::from(self.state.has_session());
-                self.fail_early(number, Failure::Timeout { after, sends, lost_by }, now, io);
-                continue;
-            }
-            self.wake = self.wake.min(op.deadline);
-            match op.again_at {
-                Some(at) if at <= now => {
-                    self.go_on(number, op.step, now, io);
-                }
-                Some(at) => self.wake = self.wake.min(at),
-                None => {}
-            }
-        }
-    }
-
-    /// A call had no reply when its session was lost.
-    pub(super) fn repeat_in_new_session(&mut self, flying: Flying, now: Nanos, io: &mut impl Io) {
-        let was_sent = flying.sends > 0;
-        match flying.task {
-            Task::Op(number) if self.ops.is_abandoned(number) => {
-                self.finish_abandoned(number, now, io);
-            }
-            Task::Op(number) => {
-                if let Some(op) = self.ops.get(number) {
-                    let modifies = matches!(op.op.call, NfsCall::Create(_) | NfsCall::Remove(..));
-                    op.ambiguous |= was_sent && modifies && op.step == Step::Work;
-                }
-                self.waiting.push_front(Waiting { task: flying.task, for_slot: false });
-            }
-            Task::Close(_) | Task::Return(_) => {
-                self.waiting.push_back(Waiting { task: flying.task, for_slot: false });
-            }
-            Task::ReclaimComplete | Task::Renew => {}
-        }
-    }
-
-    /// The result of an op that was executed is unknown.
-    pub(super) fn end_unknown(&mut self, number: OpNo, now: Nanos, io: &mut impl Io) {
-        let Some(op) = self.ops.get(number) else { return };
-        let (step, call) = (op.step, op.op.call);
-        if let (Step::Work, NfsCall::Create(_) | NfsCall::Remove(..)) = (step, call) {
-            op.ambiguous = true;
-        }
-        let status = match call {
-            NfsCall::Remove(_, Presence::Exists) => OpStatus::Ok,
-            NfsCall::Remove(_, Presence::Missing) => OpStatus::ExpectedFailure,
-            // A second time it does no harm.
-            _ => return self.go_on(number, step, now, io),
-        };
-        self.succeed(number, Checked { status, ..Checked::OK }, now, io);
-    }
-
-    /// The server knows nothing of this client any more: what was open is to be opened again.
-    pub(super) fn forget_state(&mut self, now: Nanos, io: &mut impl Io) {
-        self.files.forget_all();
-        for number in 0..self.ops.ops.len() {
-            let Some(op) = self.ops.get(number).copied() else { continue };
-            if op.access == Access::Anonymous {
-                continue;
-            }
-            if let (Step::Close, Some((outcome, _))) = (op.step, op.done) {
-                // Closed by that.
-                self.waiting.retain(|waiting| waiting.task != Task::Op(number));
-                self.end(number, outcome, now, io);
-                continue;
-            }
-            let (step, access) = self.first_step(&NfsOp { opened: None, ..op.op });
-            self.counters.reopened += u64::from(op.step == Step::Work && step == Step::Open);
-            if let Some(op) = self.ops.get(number) {
-                (op.step, op.access) = (step, access);
-            }
-        }
-        self.waiting.retain(|waiting| !matches!(waiting.task, Task::Close(_) | Task::Return(_)));
-        self.returning.clear();
-    }
-
-    /// Of calls that open nothing.
-    fn no_opener(&self) -> Opener<'static> {
-        Opener { client_id: self.client_id, owner: &[], access: 0 }
     }
 }
 

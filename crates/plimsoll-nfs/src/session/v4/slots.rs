@@ -70,10 +70,10 @@ pub(super) struct Numbers {
 impl Numbers {
     /// Fills in the blank SEQUENCE that begins at `at`. Whether the reply is kept is there already.
     pub(super) fn write(self, session: &SessionId, call: &mut [u8], at: usize) {
-        let words = [self.sequence, self.slot, self.highest_slot].map(u32::to_be_bytes);
+        let fields = [self.sequence, self.slot, self.highest_slot].map(u32::to_be_bytes);
         let (id, numbers) = call[at..at + 28].split_at_mut(16);
         id.copy_from_slice(session);
-        numbers.copy_from_slice(words.as_flattened());
+        numbers.copy_from_slice(fields.as_flattened());
     }
 }
 
@@ -84,7 +84,8 @@ impl Slots {
         Self { slots: Vec::new(), free: Vec::new(), usable: 0, calls: 0, base }
     }
 
-    /// A new session has so many. Answers with the calls that had no reply in the old one.
+    /// A new session has `granted` of them. Answers with the calls that had no reply in the old
+    /// one.
     pub(super) fn reset(&mut self, granted: usize) -> Vec<Flying> {
         let lost = self.slots.iter_mut().filter_map(|slot| slot.flying.take()).collect();
         let slot = |_| Slot { sequence: 1, xid: 0, flying: None, buffer: Vec::new() };
@@ -201,7 +202,7 @@ impl Slots {
         Some(flying)
     }
 
-    /// The server wants so many to be used, from now on.
+    /// From now on the server wants only `usable` of them to be used.
     pub(super) fn limit(&mut self, usable: usize) {
         self.usable = usable.clamp(1, self.slots.len());
     }

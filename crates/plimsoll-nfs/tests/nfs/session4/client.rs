@@ -191,7 +191,7 @@ impl Client {
     pub fn log_off(&mut self) {
         self.session.log_off(self.now, &mut self.net);
         self.settle();
-        assert!(self.session.has_logged_off(), "{:?}", self.session);
+        assert!(self.session.has_logged_off());
     }
 
     pub fn counters(&mut self) -> SessionCounters {

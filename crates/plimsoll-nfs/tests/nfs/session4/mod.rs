@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use plimsoll_model::units::Nanos;
 use plimsoll_nfs::fileset::{BLOCK_BYTES, Content};
-use plimsoll_nfs::op::{Accessed, NfsCall, SlotNo, Span, Verify};
+use plimsoll_nfs::op::{Accessed, NfsCall, Span, Verify};
 use plimsoll_nfs::parameters::{NfsVersion, Opens};
 use plimsoll_nfs::server::store::Store;
 use plimsoll_nfs::server::{Nfs4Config, NfsCore};

@@ -68,7 +68,7 @@ impl Request {
         if Call::decode(&mut input).is_ok() {
             let head = CompoundHead::decode(&mut input).unwrap();
             request.count_at = bytes.len() - input.rest().len() - 4;
-            let mut next = |input: &mut XdrIn<'_>| {
+            let next = |input: &mut XdrIn<'_>| {
                 input.u32().ok().map(|number| Operation::from_number(number).unwrap())
             };
             request.first = next(&mut input);
@@ -117,7 +117,7 @@ struct SlotCall {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallState {
-    UnderWay,
+    InFlight,
     Executed,
     /// SEQUENCE failed.
     Refused,
@@ -130,8 +130,8 @@ struct Wire {
     requests: Vec<Request>,
     /// Framed messages of the server.
     replies: Vec<Vec<u8>>,
-    /// The rest of one that has come in part.
-    rest: Vec<u8>,
+    /// The one that arrives, and how much of it has.
+    arriving: (Vec<u8>, usize),
     back: Option<Arc<BackChannel>>,
     callbacks: Arc<Mutex<Vec<Vec<u8>>>>,
 }
@@ -247,25 +247,28 @@ impl Net {
         Some(reply)
     }
 
-    /// Bytes that arrive next: a reply on a connection, or only so many bytes of it.
+    /// Bytes that arrive next: a reply on a connection, or at most `bytes_max` bytes of it.
     pub fn deliver(&mut self, link: u64, which: usize, bytes_max: usize) -> Option<Vec<u8>> {
         let wire = self.wires.get_mut(&link)?;
         wire.replies.append(&mut wire.callbacks.lock().unwrap());
-        let mut bytes = std::mem::take(&mut wire.rest);
-        if bytes.is_empty() {
+        let (mut message, from) = std::mem::take(&mut wire.arriving);
+        if message.is_empty() {
             if wire.replies.is_empty() {
                 return None;
             }
-            bytes = wire.replies.remove(which % wire.replies.len());
-            self.note_reply(&bytes[4..]);
+            message = wire.replies.remove(which % wire.replies.len());
         }
-        if bytes.len() > bytes_max {
-            self.wires.get_mut(&link)?.rest = bytes.split_off(bytes_max);
+        let to = from.saturating_add(bytes_max).min(message.len());
+        let bytes = message[from..to].to_vec();
+        if to < message.len() {
+            wire.arriving = (message, to);
+        } else {
+            self.note_reply(&message[4..]);
         }
         Some(bytes)
     }
 
-    /// A reply begins to arrive.
+    /// A reply has arrived.
     fn note_reply(&mut self, message: &[u8]) {
         let xid = message.first_chunk().map(|xid| u32::from_be_bytes(*xid));
         let Some(call) = self.slots.values_mut().find(|call| Some(call.xid) == xid) else { return };
@@ -287,7 +290,7 @@ impl Net {
             sequence: sequence.sequence,
             bytes: request.bytes.clone(),
             link: request.link,
-            state: CallState::UnderWay,
+            state: CallState::InFlight,
         };
         let Some(before) = self.slots.insert(key, call) else {
             return assert_eq!(sequence.sequence, 1, "the first call of a slot");
@@ -296,7 +299,7 @@ impl Net {
             _ if !self.is_strict => {}
             CallState::Executed => assert_eq!(sequence.sequence, before.sequence + 1),
             CallState::Refused => assert_eq!(sequence.sequence, before.sequence),
-            CallState::UnderWay => {
+            CallState::InFlight => {
                 assert!(!self.wires.contains_key(&before.link), "two calls in one slot");
                 assert!(request.bytes == before.bytes, "sent again with other bytes");
             }
@@ -345,8 +348,8 @@ impl Io for Net {
 fn refused(xid: u32, operation: Operation, status: Status4) -> Vec<u8> {
     let mut reply = Vec::new();
     encode_reply_success(&mut reply, xid);
-    let words = [status.0, 0, 1, operation.number(), status.0];
-    words.iter().for_each(|word| word.encode(&mut reply));
+    let fields = [status.0, 0, 1, operation.number(), status.0];
+    fields.iter().for_each(|word| word.encode(&mut reply));
     reply
 }
 

@@ -27,11 +27,21 @@ enum Event {
     Issue(usize),
     Connect,
     /// The server executes a request.
-    Execute { link: usize, which: usize },
+    Execute {
+        link: usize,
+        which: usize,
+    },
     /// A reply arrives, or a part of it.
-    Deliver { link: usize, which: usize, bytes_max: usize },
+    Deliver {
+        link: usize,
+        which: usize,
+        bytes_max: usize,
+    },
     /// A connection breaks.
-    Cut { link: usize, executed: bool },
+    Cut {
+        link: usize,
+        executed: bool,
+    },
     /// Time passes up to the next timer.
     Wake,
     /// The server forgets all clients.
@@ -104,9 +114,15 @@ fn request() -> impl Strategy<Value = SessionRequest> {
         1 => Just(Opens::Held),
         1 => Just(Opens::Anonymous),
     ];
-    (1..4_u32, 1..4_u32, opens, any::<bool>()).prop_map(|(slots, connections, opens, delegations)| {
-        SessionRequest { slots, connections, opens, delegations, ..REQUEST }
-    })
+    (1..4_u32, 1..4_u32, opens, any::<bool>()).prop_map(
+        |(slots, connections, opens, delegations)| SessionRequest {
+            slots,
+            connections,
+            opens,
+            delegations,
+            ..REQUEST
+        },
+    )
 }
 
 fn fault(refusal: Refusal, request: &Request) -> Option<Fault> {
@@ -168,13 +184,20 @@ impl Client {
     }
 }
 
-/// Ops end well, or because nobody answered in time.
-fn assert_is_explained(ended: &Ended) {
-    let is_explained = matches!(
-        ended.outcome.status,
-        OpStatus::Ok | OpStatus::ExpectedFailure | OpStatus::Failed(ErrorClass::Timeout)
-    );
-    assert!(is_explained, "{ended:?}");
+/// Ops end well, or because nobody answered in time, or because the server twice did not know a
+/// file to be open; without open files, once.
+fn assert_is_explained(ended: &Ended, opens: Opens, events: &[Event]) {
+    let forgot =
+        |event: &&Event| matches!(event, Event::Restart | Event::Refuse(Refusal::LostState));
+    match ended.outcome.status {
+        OpStatus::Ok | OpStatus::ExpectedFailure => {}
+        OpStatus::Failed(ErrorClass::Timeout) => {}
+        OpStatus::Failed(ErrorClass::Status(code)) if code == Status4::BAD_STATEID.0 => {
+            let allowed = usize::from(opens != Opens::Anonymous);
+            assert!(events.iter().filter(forgot).count() > allowed, "{ended:?}");
+        }
+        _ => panic!("{ended:?}"),
+    }
 }
 
 fn check(bed: &Bed, number: u32, request: SessionRequest, events: &[Event]) {
@@ -184,13 +207,14 @@ fn check(bed: &Bed, number: u32, request: SessionRequest, events: &[Event]) {
         client.happen(bed, *event);
     }
     client.run();
-    client.ended.iter().for_each(assert_is_explained);
+    client.ended.iter().for_each(|ended| assert_is_explained(ended, request.opens, events));
     // Longer than any pause and any timeout.
+    client.net.faults = Box::new(|_| None);
     client.pass(Nanos::from_secs(60));
     let counters = client.counters();
-    let is_undisturbed = events.iter().all(|event| {
-        !matches!(event, Event::Cut { .. } | Event::Restart | Event::Refuse(_))
-    });
+    let is_undisturbed = events
+        .iter()
+        .all(|event| !matches!(event, Event::Cut { .. } | Event::Restart | Event::Refuse(_)));
     if is_undisturbed {
         let now = bed.core.v4().counts();
         let server = (now.compounds - counted.compounds, now.operations - counted.operations);
