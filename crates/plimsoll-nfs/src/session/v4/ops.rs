@@ -2,6 +2,8 @@
 //! begins when the one before has been answered. Only the work is the op that is measured; OPEN and
 //! CLOSE have times of their own.
 
+use std::collections::HashMap;
+
 use plimsoll_engine::interface::{Io, Mark, Ticket, TimeKind};
 use plimsoll_model::outcome::{OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
@@ -71,6 +73,8 @@ struct Op {
 #[derive(Debug, Default)]
 pub(super) struct Ops {
     ops: Vec<Option<Op>>,
+    /// Of set-up: the messages of those under way.
+    composed: HashMap<OpNo, Vec<u8>>,
     free: Vec<OpNo>,
     under_way: usize,
 }
@@ -96,6 +100,9 @@ impl Ops {
 
     fn remove(&mut self, number: OpNo) -> Option<Op> {
         let op = self.ops.get_mut(number)?.take()?;
+        if op.op.call == NfsCall::Composed {
+            self.composed.remove(&number);
+        }
         self.under_way -= usize::from(!op.abandoned);
         self.free.push(number);
         Some(op)
@@ -156,6 +163,9 @@ impl Session4 {
             done: None,
             abandoned: false,
         });
+        if op.call == NfsCall::Composed {
+            self.ops.composed.insert(number, std::mem::take(&mut self.composed));
+        }
         self.start(Task::Op(number), now, io);
     }
 
@@ -196,7 +206,7 @@ impl Session4 {
                 Some(op) => match (op.step, op.access) {
                     (Step::Open, Access::Open(open)) => self.encode_open(&op, open, context, to),
                     (Step::Close, Access::Open(open)) => of_open(open, to),
-                    _ => self.encode_work(&op, context, to),
+                    _ => self.encode_work(number, &op, context, to),
                 },
                 None => Call::Null.encode(self.site.dialect(), to),
             },
@@ -236,7 +246,7 @@ impl Session4 {
         }
     }
 
-    fn encode_work(&self, op: &Op, context: Context4, to: CallWriter<'_>) {
+    fn encode_work(&self, number: OpNo, op: &Op, context: Context4, to: CallWriter<'_>) {
         let state = match op.access {
             Access::Anonymous => StateId::ANONYMOUS,
             Access::Open(open) => {
@@ -245,7 +255,10 @@ impl Session4 {
             Access::Delegated(file) => self.files.delegation_state(file).unwrap_or_default(),
         };
         match op.op.call {
-            NfsCall::Composed => with_xid(to.xid, &self.composed, to.out),
+            NfsCall::Composed => {
+                let message = self.ops.composed.get(&number).map_or(&[][..], |message| message);
+                with_xid(to.xid, message, to.out);
+            }
             NfsCall::Create(slot) => {
                 let name = match op.access {
                     Access::Open(open) => owner(open),
