@@ -144,8 +144,8 @@ fn files_are_opened_for_each_draw_once_or_never() {
     };
     let per_draw = opens("per_draw");
     assert_eq!(opens("anonymous"), 0.0);
-    let held = opens("held");
-    assert!(held > 0.0 && held < per_draw, "{held} held, {per_draw} opened for each draw");
+    let kept = opens("held");
+    assert!(kept > 0.0 && kept < per_draw, "{kept} kept open, {per_draw} opened for each draw");
 }
 
 #[test]
@@ -192,8 +192,8 @@ fn a_session_has_as_many_connections_as_the_suite_says() {
 #[test]
 fn files_that_are_delegated_are_not_opened_again() {
     let server = Served::with("nfs", &["--delegations"]);
-    let with = |wanted: bool| {
-        let setting = format!("workload.delegations={wanted}");
+    let with = |requested: bool| {
+        let setting = format!("workload.delegations={requested}");
         one_point("nfs-v4.1-open", &server.url, &["--set", &setting])
     };
     let (without, with) = (with(false), with(true));
