@@ -231,6 +231,83 @@ impl Capture {
     }
 }
 
+const SESSION_FIELDS: [&str; 4] = ["nfs.opcode", "nfs.session_id4", "nfs.slotid", "nfs.seqid"];
+
+/// The COMPOUND calls of NFSv4.1 that clients sent, as tshark decoded them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapturedCompounds {
+    /// Operations by number (RFC 8881 §16.2).
+    pub by_operation: BTreeMap<u32, u64>,
+    /// Sequence numbers by session and slot, in the order of the calls.
+    pub sequences: BTreeMap<(String, u32), Vec<u32>>,
+    /// Packets that tshark finds malformed or in error, in both directions.
+    pub faulty: Vec<String>,
+    /// Packets the capture lost. Above zero the counts are too low.
+    pub dropped: u64,
+}
+
+impl CapturedCompounds {
+    /// Operations with this number.
+    pub fn count(&self, operation: u32) -> u64 {
+        self.by_operation.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// All operations.
+    pub fn total(&self) -> u64 {
+        self.by_operation.values().sum()
+    }
+
+    /// Slots whose sequence numbers are not 1, 2, 3 … (RFC 8881 §2.10.6.1).
+    pub fn out_of_sequence(&self) -> Vec<&(String, u32)> {
+        let is_wrong = |numbers: &[u32]| !numbers.iter().copied().eq(1..=numbers.len() as u32);
+        let wrong = self.sequences.iter().filter(|(_, numbers)| is_wrong(numbers));
+        wrong.map(|(slot, _)| slot).collect()
+    }
+
+    fn add(&mut self, line: &str) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [operations, sessions, slots, sequences] = columns[..] else { panic!("{line}") };
+        for operation in numbers(operations) {
+            *self.by_operation.entry(operation).or_default() += 1;
+        }
+        if slots.is_empty() {
+            return;
+        }
+        // OPEN and CLOSE have a number too, which is always 0 here.
+        let mut sequences = numbers(sequences);
+        sequences.retain(|number| *number != 0);
+        let (sessions, slots) = (sessions.split(',').collect::<Vec<_>>(), numbers(slots));
+        assert!(
+            sessions.len() == slots.len() && sequences.len() == slots.len(),
+            "tshark's columns do not match: {line}"
+        );
+        for (index, session) in sessions.into_iter().enumerate() {
+            let slot = (session.to_owned(), slots[index]);
+            self.sequences.entry(slot).or_default().push(sequences[index]);
+        }
+    }
+}
+
+impl Capture {
+    /// Ends the capture and reads the COMPOUND calls of NFSv4.1 to the port.
+    pub fn finish_compounds(mut self) -> CapturedCompounds {
+        let (port, dropped) = (self.port, self.end());
+        let layers = [format!("tcp.port=={port},rpc")];
+        let mut captured = CapturedCompounds { dropped, ..CapturedCompounds::default() };
+        let calls = format!("nfs.opcode && rpc.msgtyp == 0 && tcp.dstport == {port}");
+        self.dissect(&calls, &SESSION_FIELDS, &layers).lines().for_each(|line| captured.add(line));
+        captured.faulty = self.faulty(&format!("tcp.port == {port}"), "nfs.opcode", &layers);
+        captured
+    }
+
+    /// Packets that tshark finds malformed or in error.
+    fn faulty(&self, filter: &str, field: &str, layers: &[String]) -> Vec<String> {
+        let faulty = format!("{filter} && (_ws.malformed || _ws.expert.severity == \"Error\")");
+        let lines = self.dissect(&faulty, &["_ws.expert.message", field], layers);
+        lines.lines().map(str::to_owned).collect()
+    }
+}
+
 /// The HTTP/2 frames that clients sent, as tshark decoded them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedFrames {
@@ -262,10 +339,7 @@ impl Capture {
                 *frames.by_path.entry(path.to_owned()).or_default() += 1;
             }
         }
-        let faulty =
-            format!("tcp.dstport == {port} && (_ws.malformed || _ws.expert.severity == \"Error\")");
-        let faulty = self.dissect(&faulty, &["_ws.expert.message", "http2.type"], &layers);
-        frames.faulty = faulty.lines().map(str::to_owned).collect();
+        frames.faulty = self.faulty(&format!("tcp.dstport == {port}"), "http2.type", &layers);
         frames
     }
 }
@@ -307,6 +381,18 @@ mod tests {
         let summary = "Packets captured: 118\nPackets received/dropped on interface 'Loopback: lo': \
                     118/2 (pcap:2/dumpcap:0/flushed:0/ps_ifdrop:0) (98.3%)\n";
         assert_eq!(dropped(summary), 2);
+    }
+
+    #[test]
+    fn a_slot_whose_numbers_have_a_gap_is_named() {
+        let mut captured = CapturedCompounds::default();
+        captured.add("43\t\t\t0x00000001");
+        captured.add("53,22,18,53,9\taa,aa\t0,1\t0x00000001,0x00000000,0x00000001");
+        captured.add("53,24\taa\t1\t0x00000002");
+        assert_eq!((captured.count(53), captured.total()), (3, 8));
+        assert_eq!(captured.out_of_sequence(), Vec::<&(String, u32)>::new());
+        captured.add("53,24\taa\t0\t0x00000003");
+        assert_eq!(captured.out_of_sequence(), [&("aa".to_owned(), 0)]);
     }
 
     #[test]

@@ -4,14 +4,16 @@ use std::ffi::OsStr;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_nfs::server::ganesha::{self, GaneshaRequest};
+use plimsoll_nfs::server::{Nfs4, NfsConfig, NfsServer};
 use plimsoll_servers::ServerProcess;
 use tempfile::TempDir;
 
 use crate::peers::{require_peer, require_root};
-use crate::program::Running;
+use crate::program::{Running, ServerThread};
 
 /// A real NFS-Ganesha with an empty export of its own, or `None` where it is not installed or
 /// this is not root (see [`require_peer`]). Stops when dropped.
@@ -25,6 +27,29 @@ pub fn ganesha_as(request: &GaneshaRequest) -> Option<ServerProcess> {
     require_peer("rpcbind")?;
     require_root("NFS-Ganesha")?;
     Some(ganesha::start(request).unwrap())
+}
+
+/// The reference server in a thread of the test; stops when dropped.
+pub struct OwnNfs {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What to measure.
+    pub url: String,
+    /// Its clients and sessions of version 4.1.
+    pub v4: Arc<Nfs4>,
+    _serving: ServerThread,
+}
+
+impl OwnNfs {
+    /// On a free port.
+    pub fn start() -> Self {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let config =
+            NfsConfig { listen, memory_bytes_max: 1 << 30, portmapper: None, cores: Vec::new() };
+        let server = NfsServer::bind(&config).unwrap();
+        let (address, url, v4) = (server.address(), server.url(), server.v4());
+        Self { address, url, v4, _serving: ServerThread::new(move |stop| server.serve_until(stop)) }
+    }
 }
 
 /// A go-nfs that serves a directory of its own, and its URL; stops when dropped. `None` where it

@@ -149,7 +149,7 @@ fn served_version() -> impl TypedValueParser<Value = u32> {
     })
 }
 
-/// How version 4.1 behaves, for tests of clients.
+// How version 4.1 behaves, for tests of clients. A doc comment would be the help of the whole.
 #[derive(Debug, Args)]
 struct Nfs4Args {
     /// Most slots of a session

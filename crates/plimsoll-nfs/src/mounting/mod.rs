@@ -370,7 +370,11 @@ impl ExportUrl {
             Some(other) => return Err(wrong("transport", other, "write tcp or udp".to_owned())),
         };
         if kind == LinkKind::Datagram && version == NfsVersion::V4_1 {
-            return Err(wrong("transport", "udp", "NFS version 4.1 needs TCP".to_owned()));
+            return Err(wrong(
+                "transport",
+                "udp",
+                "NFS version 4.1 needs TCP: write tcp".to_owned(),
+            ));
         }
         let mount_port = match url.query_value("mountport").map(|text| (text, text.parse())) {
             None => None,

@@ -10,6 +10,7 @@ use crate::procedure::v4;
 use crate::refusal::CallError;
 use crate::remote::Remote;
 use crate::session::{Granted, NfsSite};
+use crate::wire::v3::Status3;
 use crate::wire::v4::attribute;
 
 /// Handles may expire at any time: `FH4_VOLATILE_ANY`. RFC 8881 §4.2.3
@@ -45,7 +46,14 @@ pub(super) fn find_root(
                 Ok((handle, attributes.supported, expiry, lease_s))
             },
         )
-        .map_err(|error| RootError::Call(error, format!("find the export {path}")))?;
+        .map_err(|error| match error.status() {
+            Some(Status3::NOENT) => RootError::Unusable(format!(
+                "the server has no {path}; in NFS version 4.1 a path begins at the root of all \
+                 exports (the server's pseudo file system), and may differ from that in version 3: \
+                 see the server's configuration"
+            )),
+            _ => RootError::Call(error, format!("find the export {path}")),
+        })?;
     let (root, supported, expiry, lease_s) = export_root;
     if expiry.is_some_and(|expiry| expiry & VOLATILE != 0) {
         return Err(RootError::Unusable(

@@ -144,3 +144,40 @@ fn ends_with_getattr(mut input: XdrIn<'_>) -> Result<bool, XdrError> {
 pub(super) fn lock(stream: &Mutex<TcpStream>) -> MutexGuard<'_, TcpStream> {
     stream.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Encode;
+    use crate::wire::rpc::{Credential, encode_call};
+    use crate::wire::v4::{Bitmap, CompoundWriter, Opaque};
+
+    fn call(version: u32, arguments: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut call = Vec::new();
+        encode_call(&mut call, 1, (NFS, version), 1, &Credential::none());
+        arguments(&mut call);
+        call
+    }
+
+    #[test]
+    fn replies_to_getattr_wait_in_every_version_and_no_others() {
+        let spec = "service=exp:1ms,servers=4".parse().unwrap();
+        let law = DelayLaw::from_spec(Some(&spec), None).unwrap().unwrap();
+        let delayed = DelayedReplies::new(law);
+        let waits = |call: Vec<u8>| delayed.arrive(&call).is_some();
+        assert!(waits(call(2, |_| ())) && waits(call(3, |_| ())));
+        let compound = |last: Operation, arguments: &dyn Fn(&mut Vec<u8>)| {
+            let (session, sequence, slot, highest_slot) = ([0; 16], 1, 0, 0);
+            let args = SequenceArgs { session, sequence, slot, highest_slot, cache: false };
+            call(4, |out| {
+                let w = CompoundWriter::request(out).op(Operation::Sequence, &args);
+                w.op(Operation::PutFh, &Opaque::<128>(b"file")).op(last, &()).finish();
+                arguments(out);
+            })
+        };
+        let requested = |out: &mut Vec<u8>| Bitmap::default().encode(out);
+        assert!(waits(compound(Operation::GetAttr, &requested)));
+        assert!(!waits(compound(Operation::GetFh, &|_| ())));
+        assert!(!waits(call(4, |_| ())));
+    }
+}

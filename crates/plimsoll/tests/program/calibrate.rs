@@ -12,7 +12,8 @@ use plimsoll_testkit::skips::skip_always;
 use rustix::process::Signal;
 
 /// Cases of open loads over other protocols than that of the calibrated server.
-const OPEN: [&str; 7] = ["http", "https", "http2", "https2", "http2-one-connection", "nfs", "llm"];
+const OPEN: [&str; 8] =
+    ["http", "https", "http2", "https2", "http2-one-connection", "nfs", "nfs-v4.1", "llm"];
 
 /// The program with state and temporary files below `temp_dir`.
 fn calibrate(temp_dir: &Path, arguments: &[&str]) -> Command {
@@ -44,7 +45,7 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
     let expected = if certificate.all_held { 0 } else { 1 };
     assert_eq!(ended.status.code(), Some(expected), "{stderr}");
     let cases: Vec<String> = certificate.queues.iter().map(|case| case.label()).collect();
-    assert_eq!(cases.len(), 23, "{cases:?}");
+    assert_eq!(cases.len(), 25, "{cases:?}");
     assert!(cases[0] == "M/M/4 at 0.3" && cases[5] == "M/D/1 at 0.9", "{cases:?}");
     for protocol in OPEN {
         let expected = [
@@ -54,7 +55,7 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
         assert!(expected.iter().all(|case| cases.contains(case)), "{cases:?}");
     }
     assert!(cases[6].contains("read on a grid"), "{cases:?}");
-    assert!(cases[19].contains("over smb") && cases[20].contains("M/M/4//6 over smb"), "{cases:?}");
+    assert!(cases[21].contains("over smb") && cases[22].contains("M/M/4//6 over smb"), "{cases:?}");
     check_counts(&certificate);
     assert!(!certificate.punctual.probes.is_empty(), "{stderr}");
     check_done(&certificate, &stderr);

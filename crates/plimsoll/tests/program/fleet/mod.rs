@@ -2,7 +2,7 @@
 //! programs as checks.
 
 mod access_log;
-mod agents;
+pub mod agents;
 mod histograms;
 mod losses;
 mod reports;

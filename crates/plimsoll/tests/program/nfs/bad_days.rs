@@ -15,9 +15,15 @@ use plimsoll_testkit::program::{
 };
 
 fn refused(url: &str, parts: &[&str], code: i32) {
+    refused_by("nfs-v3", url, parts, code);
+}
+
+/// The run of a suite ends before it begins.
+#[track_caller]
+pub fn refused_by(suite: &str, url: &str, parts: &[&str], code: i32) {
     let temp_dir = tempfile::tempdir().unwrap();
     let bundle = temp_dir.path().join("b");
-    plimsoll(&short("nfs-v3", url, &bundle, &["--points", "50"])).check(code, parts);
+    plimsoll(&short(suite, url, &bundle, &["--points", "50"])).check(code, parts);
     assert!(!bundle.exists(), "nothing is left of a run that never began");
 }
 
@@ -131,13 +137,12 @@ fn ctrl_c_while_the_file_set_is_written_ends_with_4_and_resume_goes_on() {
 
 /// Starts a run of one long point, injects `fault` in the middle of it, and waits.
 #[track_caller]
-fn in_mid_point(url: &str, fault: impl FnOnce()) -> Value {
+pub fn in_mid_point(suite: &str, url: &str, fault: impl FnOnce()) -> Value {
     let temp_dir = tempfile::tempdir().unwrap();
     let bundle = temp_dir.path().join("b");
     let more = ["--points", "300", "--set", "profiles.quick.measure=4s"];
     let flags = [&more[..], &["--set", "profiles.quick.drain=6s"]].concat();
-    let child =
-        command(&short("nfs-v3", url, &bundle, &flags)).stdout(Stdio::null()).spawn().unwrap();
+    let child = command(&short(suite, url, &bundle, &flags)).stdout(Stdio::null()).spawn().unwrap();
     let started = || {
         let journal = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap_or_default();
         journal.contains("point_started")
@@ -156,7 +161,7 @@ fn connections_that_are_cut_in_mid_point_come_back_and_no_op_is_lost() {
     let server = Served::with("nfs", &[]);
     let mut proxy = CutProxy::start(server.address());
     let url = through(&server, proxy.address(), "tcp");
-    let point = in_mid_point(&url, || {
+    let point = in_mid_point("nfs-v3", &url, || {
         proxy.go_down();
         std::thread::sleep(Duration::from_millis(300));
         proxy.come_back();
@@ -172,7 +177,7 @@ fn a_server_that_is_silent_over_udp_is_asked_again_until_it_answers() {
     let calm = LossyConfig { seed: 1, to_server: FaultRates::NONE, to_client: FaultRates::NONE };
     let proxy = LossyProxy::start(server.address(), calm);
     let url = through(&server, proxy.address(), "udp");
-    let point = in_mid_point(&url, || {
+    let point = in_mid_point("nfs-v3", &url, || {
         proxy.go_down();
         std::thread::sleep(Duration::from_millis(300));
         proxy.come_back();
@@ -187,7 +192,7 @@ fn a_server_that_restarts_with_other_files_answers_stale_and_it_is_counted() {
     let mut proxy = CutProxy::start(first.address());
     let url = through(&first, proxy.address(), "tcp");
     let mut second = None;
-    let point = in_mid_point(&url, || {
+    let point = in_mid_point("nfs-v3", &url, || {
         proxy.go_down();
         drop(first);
         let fresh = Served::with("nfs", &[]);

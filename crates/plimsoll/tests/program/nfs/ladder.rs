@@ -14,7 +14,7 @@ const MIX_DEVIATIONS_MAX: f64 = 4.0;
 
 /// Runs two short points and checks everything that does not depend on a quiet machine.
 #[track_caller]
-fn check_run(suite: &str, target: &str, more: &[&str]) -> Value {
+pub fn check_run(suite: &str, target: &str, more: &[&str]) -> Value {
     let temp_dir = tempfile::tempdir().unwrap();
     let bundle = temp_dir.path().join("b");
     // A datagram lost at the end is sent again after a second; a client with all replies waits for

@@ -4,6 +4,7 @@
 mod bad_days;
 mod foreign;
 mod ladder;
+mod sessions;
 mod wire;
 
 use std::net::SocketAddr;
@@ -19,4 +20,9 @@ fn udp_url(server: &Served) -> String {
 /// The export through a proxy, which MOUNT bypasses.
 fn through(server: &Served, proxy: SocketAddr, transport: &str) -> String {
     format!("{}&transport={transport}", nfs_peers::through(&server.url, proxy))
+}
+
+/// The URL with a version of NFS.
+fn of_version(server: &Served, version: &str) -> String {
+    format!("{}&version={version}", server.url)
 }

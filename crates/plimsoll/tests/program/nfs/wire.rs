@@ -1,12 +1,15 @@
 //! NFS on the wire, checked by another program and over a bad network.
 
-use plimsoll_testkit::capture::Capture;
+use std::path::Path;
+
+use plimsoll_testkit::capture::{Capture, CapturedCompounds};
 use plimsoll_testkit::flip_proxy::FlipProxy;
 use plimsoll_testkit::lossy_proxy::{FaultRates, LossyConfig, LossyProxy};
+use plimsoll_testkit::nfs_peers::{OwnNfs, export_of, ganesha};
 use serde_json::Value;
 
 use super::{through, udp_url};
-use plimsoll_testkit::program::{Served, plimsoll, result, short};
+use plimsoll_testkit::program::{Ended, Served, plimsoll, result, short};
 
 /// A small set, the same for every command of a test.
 const SMALL_SET: [&str; 2] = ["--set", "workload.mib_per_op_per_s=0.01"];
@@ -47,6 +50,31 @@ const V2: [(&str, u32); 10] = [
     ("fsstat", 17),
 ];
 
+/// A point whose every op is sent and answered, however late.
+const COUNTED: [&str; 12] = [
+    "--points",
+    "800",
+    "--set",
+    "profiles.quick.workload_scale=1",
+    "--set",
+    "profiles.quick.warm_up=1ms",
+    "--set",
+    "profiles.quick.measure=1s",
+    SMALL_SET[0],
+    SMALL_SET[1],
+    "--set",
+    "profiles.quick.drain=10s",
+];
+
+/// The point of a run without errors.
+#[track_caller]
+fn only_point(run: &Ended, bundle: &Path) -> Value {
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let point = result(bundle)["points"][0].clone();
+    assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    point
+}
+
 /// A point whose every op is counted by tshark too. The set-up of a run is that of a second
 /// `prepare`: they are captured alone and taken off.
 #[track_caller]
@@ -61,21 +89,10 @@ fn check_counts(suite: &str, version: u32, procedures: &[(&str, u32)], udp: bool
 
     let temp_dir = tempfile::tempdir().unwrap();
     let bundle = temp_dir.path().join("b");
-    let more = [
-        &["--points", "800", "--set", "profiles.quick.workload_scale=1"],
-        &["--set", "profiles.quick.warm_up=1ms", "--set", "profiles.quick.measure=1s"],
-        &SMALL_SET[..],
-        // Every op is sent and answered, however late.
-        &["--set", "profiles.quick.drain=10s"],
-    ]
-    .concat();
     let Some(capture) = Capture::start(server.address().port()) else { return };
-    let run = plimsoll(&short(suite, &url, &bundle, &more));
+    let run = plimsoll(&short(suite, &url, &bundle, &COUNTED));
     let captured = capture.finish();
-    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
-    let result = result(&bundle);
-    let point = &result["points"][0];
-    assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    let point = &only_point(&run, &bundle);
     assert_eq!((captured.dropped, setup.dropped), (0, 0), "the capture lost packets");
     for (name, number) in procedures {
         let on_the_wire = captured.nfs(version, *number) - setup.nfs(version, *number);
@@ -99,6 +116,75 @@ fn tshark_counts_the_same_calls_of_version_3_over_udp() {
 #[test]
 fn tshark_counts_the_same_calls_of_version_2_over_udp() {
     check_counts("nfs-v2", 2, &V2, true);
+}
+
+/// Numbers of operations (RFC 8881 §16.2).
+mod operation {
+    pub const SEQUENCE: u32 = 53;
+    pub const RECLAIM_COMPLETE: u32 = 58;
+    /// BIND_CONN_TO_SESSION, EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION and DESTROY_CLIENTID,
+    /// which need no SEQUENCE before them.
+    pub const ALONE: [u32; 5] = [41, 42, 43, 44, 57];
+}
+/// Clients of the suite.
+const CLIENTS: u64 = 16;
+/// Calls that make a client's session: EXCHANGE_ID, CREATE_SESSION, RECLAIM_COMPLETE.
+const SESSION_CALLS: u64 = 3;
+
+/// A point whose every compound is counted by tshark too, and by the server `own` if it is that.
+/// False: nothing can be captured here.
+#[track_caller]
+fn check_compounds(port: u16, url: &str, own: Option<&OwnNfs>) -> bool {
+    let prepare = [&["prepare", "nfs-v4.1", url, "--peak", "800"], &SMALL_SET[..]].concat();
+    plimsoll(&prepare).check(0, &["complete"]);
+    let Some(capture) = Capture::start(port) else { return false };
+    plimsoll(&prepare).check(0, &["complete"]);
+    let setup = capture.finish_compounds();
+
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
+    let Some(capture) = Capture::start(port) else { return false };
+    let executed = || own.map(|server| server.v4.counts().compounds);
+    let before = executed();
+    let run = plimsoll(&short("nfs-v4.1", url, &bundle, &COUNTED));
+    let captured = capture.finish_compounds();
+    let point = only_point(&run, &bundle);
+    for one in [&setup, &captured] {
+        assert_eq!(one.dropped, 0, "the capture lost packets");
+        assert_eq!((&one.faulty, one.out_of_sequence()), (&Vec::new(), Vec::new()));
+    }
+    // The sessions of set-up vary in number with its channels.
+    let of_ops = |captured: &CapturedCompounds| {
+        captured.count(operation::SEQUENCE) - captured.count(operation::RECLAIM_COMPLETE)
+    };
+    let on_the_wire = of_ops(&captured) - of_ops(&setup);
+    let counted = point["compounds"].as_u64().unwrap();
+    // What was due in the millisecond of warm-up is on the wire and not in the window: some ops, or
+    // some sessions.
+    let most = on_the_wire + SESSION_CALLS * CLIENTS;
+    let expected = on_the_wire - 8..=most;
+    assert!(expected.contains(&counted), "{counted} counted, {on_the_wire} on the wire");
+    if let (Some(before), Some(after)) = (before, executed()) {
+        let alone = operation::ALONE.map(|operation| captured.count(operation));
+        let all = captured.count(operation::SEQUENCE) + alone.iter().sum::<u64>();
+        assert_eq!(all, after - before, "on the wire, and executed by the server");
+    }
+    true
+}
+
+#[test]
+fn tshark_the_server_and_the_run_count_the_same_compounds() {
+    let server = OwnNfs::start();
+    check_compounds(server.address.port(), &server.url, Some(&server));
+}
+
+#[test]
+fn every_slot_of_a_real_ganesha_is_numbered_without_a_gap_and_clean_leaves_nothing() {
+    let Some(server) = ganesha(&[]) else { return };
+    if check_compounds(server.address.port(), &server.url(), None) {
+        plimsoll(&["clean", &format!("{}&version=4.1", server.url())]).check(0, &["removed"]);
+        assert_eq!(std::fs::read_dir(export_of(&server)).unwrap().count(), 0);
+    }
 }
 
 /// Runs one point through a proxy, after the set has been written without it.
