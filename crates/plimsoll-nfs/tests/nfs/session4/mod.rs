@@ -9,9 +9,11 @@ mod net;
 mod random;
 mod scenarios;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use plimsoll_engine::interface::SessionCounters;
 use plimsoll_model::units::Nanos;
 use plimsoll_nfs::fileset::{BLOCK_BYTES, Content};
 use plimsoll_nfs::op::{Accessed, NfsCall, Span, Stability, Verify};
@@ -32,6 +34,8 @@ const FILES: u32 = 1_000;
 pub struct Bed {
     core: Arc<NfsCore>,
     site: NfsSite,
+    /// What clients counted, those of all cases of a property.
+    totals: RefCell<SessionCounters>,
 }
 
 impl Bed {
@@ -42,7 +46,7 @@ impl Bed {
         let content = Content::new(1);
         let prepared = Making::new(&host, &mounted, &content).prepare(FILES, None).unwrap();
         let site = NfsSite { handles: prepared.handles, content, ..mounted.site.clone() };
-        Self { core, site }
+        Self { core, site, totals: RefCell::default() }
     }
 
     fn site(&self, session: SessionRequest) -> Rc<NfsSite> {

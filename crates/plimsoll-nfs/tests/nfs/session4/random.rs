@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use plimsoll_engine::interface::Session as _;
+use plimsoll_engine::interface::{Session as _, SessionCounters};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 use plimsoll_nfs::fileset::BLOCK_BYTES;
@@ -144,6 +144,14 @@ fn pick(from: &[u64], which: usize) -> Option<u64> {
 }
 
 impl Client {
+    /// Logs off, if it has ever had something to do.
+    fn leave(&mut self, bed: &Bed) {
+        if self.net.links > 0 {
+            self.log_off();
+        }
+        assert_eq!(bed.core.v4().executed_twice(), 0);
+    }
+
     fn happen(&mut self, bed: &Bed, event: Event) {
         let calls = calls();
         let open = self.net.open();
@@ -225,11 +233,29 @@ fn check(bed: &Bed, number: u32, request: SessionRequest, events: &[Event]) {
         assert_eq!((counters.compounds, counters.operations), server);
         assert_eq!(counters.retransmissions, 0);
     }
-    if client.net.links > 0 {
-        client.log_off();
-    }
+    bed.totals.borrow_mut().add(counters);
+    client.leave(bed);
     assert_eq!(bed.core.v4().clients(), 0);
-    assert_eq!(bed.core.v4().executed_twice(), 0);
+}
+
+/// The same happens to two clients in turn, which need the same files.
+fn check_two(bed: &Bed, number: u32, request: SessionRequest, events: &[Event]) {
+    let mut clients = [0, 1].map(|of_two| Client::new(bed, number * 2 + of_two, request));
+    for (number, event) in events.iter().enumerate() {
+        clients[number % 2].happen(bed, *event);
+    }
+    while clients.iter().any(Client::is_busy) {
+        clients.iter_mut().for_each(Client::settle);
+        clients.iter_mut().filter(|client| client.is_busy()).for_each(Client::wake);
+    }
+    for client in &mut clients {
+        client.ended.iter().for_each(|ended| assert_is_explained(ended, request.opens, events));
+        client.net.faults = Box::new(|_| None);
+        client.pass(Nanos::from_secs(60));
+        bed.totals.borrow_mut().add(client.counters());
+    }
+    clients.iter_mut().for_each(|client| client.leave(bed));
+    assert_eq!(bed.core.v4().clients(), 0);
 }
 
 /// The client leaves in the middle of its work. If it has a session, it ends that.
@@ -239,13 +265,12 @@ fn check_leaving(bed: &Bed, number: u32, request: SessionRequest, events: &[Even
     for event in events.iter().filter(waits) {
         client.happen(bed, *event);
     }
-    client.log_off();
-    assert_eq!(bed.core.v4().executed_twice(), 0);
+    client.leave(bed);
 }
 
 type Check = fn(&Bed, u32, SessionRequest, &[Event]);
 
-fn run(check: Check, cases: u32, config: Nfs4Config) {
+fn run(check: Check, cases: u32, config: Nfs4Config) -> SessionCounters {
     let bed = Bed::new(config);
     let events = prop::collection::vec(event(), 1..40);
     let number = Cell::new(0);
@@ -257,17 +282,24 @@ fn run(check: Check, cases: u32, config: Nfs4Config) {
         Ok(())
     };
     runner(cases).run(&(request(), events), test).unwrap();
+    bed.totals.into_inner()
 }
 
 #[test]
 fn whatever_happens_every_op_ends_once_and_nothing_is_done_twice() {
-    run(check, 5_000, Nfs4Config::default());
+    let totals = run(check, 5_000, Nfs4Config::default());
+    let SessionCounters { retransmissions, delays, sessions_rebuilt, reopened, .. } = totals;
+    let counts = [retransmissions, delays, sessions_rebuilt, reopened, totals.slot_waits];
+    assert!(counts.iter().all(|count| *count > 100), "{counts:?}");
 }
 
 #[test]
-fn it_is_so_where_slots_grow_fewer_and_files_are_delegated() {
+fn it_is_so_where_slots_grow_fewer_and_clients_need_what_is_delegated_to_others() {
     let fewer_slots = Some(FewerSlots { slots: 2, after_compounds: 6 });
-    run(check, 5_000, Nfs4Config { fewer_slots, delegations: true, ..Nfs4Config::default() });
+    let config = Nfs4Config { fewer_slots, delegations: true, ..Nfs4Config::default() };
+    let totals = run(check_two, 5_000, config);
+    let counts = [totals.delegations, totals.recalls, totals.reopened];
+    assert!(counts.iter().all(|count| *count > 100), "{counts:?}");
 }
 
 #[test]
