@@ -149,6 +149,16 @@ impl Ops {
         self.ops.iter().flatten().any(|op| op.access == Access::Open(open))
     }
 
+    /// The outcome of an op whose work is done, and the file that it closes.
+    pub(super) fn closing(&self, number: OpNo) -> Option<(OpenNo, Outcome)> {
+        match self.find(number)? {
+            Op {
+                step: Step::Close, access: Access::Open(open), done: Some((outcome, _)), ..
+            } => Some((*open, *outcome)),
+            _ => None,
+        }
+    }
+
     /// It is a call of set-up, which reads its own replies.
     pub(super) fn is_composed(&self, number: OpNo) -> bool {
         self.find(number).is_some_and(|op| op.op.call == NfsCall::Composed)
