@@ -243,7 +243,7 @@ impl Session4 {
         }
         match op.step {
             Step::Open => self.on_opened(number, &op, reply, now, io),
-            Step::Work => self.on_worked(number, &op, message, reply, now, io),
+            Step::Work => self.on_worked(number, message, reply, now, io),
             Step::Close => self.on_closed(number, reply, now, io),
         }
     }
@@ -316,12 +316,12 @@ impl Session4 {
     fn on_worked(
         &mut self,
         number: OpNo,
-        op: &Op,
         message: &[u8],
         reply: Reply<'_>,
         now: Nanos,
         io: &mut impl Io,
     ) {
+        let Some(op) = self.ops.find(number).copied() else { return };
         if op.op.call == NfsCall::Composed {
             self.answers.push_back(message.to_vec());
             return self.succeed(number, Checked::OK, now, io);
