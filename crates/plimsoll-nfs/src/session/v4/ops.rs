@@ -58,6 +58,8 @@ pub(super) struct Op {
     pub(super) ambiguous: bool,
     /// The server has once not known its file to be open.
     pub(super) reopened: bool,
+    /// Its work has been requested once. An OPEN after that is part of its time.
+    pub(super) has_begun: bool,
     /// Its file is opened by its name.
     pub(super) by_name: bool,
     /// The work is done, with this outcome, at this time.
@@ -196,6 +198,7 @@ impl Session4 {
             pause: DELAY_PAUSE,
             ambiguous: false,
             reopened: false,
+            has_begun: step == Step::Work,
             by_name: self.opens_by_name,
             done: None,
             abandoned: false,
@@ -272,7 +275,12 @@ impl Session4 {
         if let Some(delegated) = self.delegated(handle, &opened.delegation) {
             self.keep_delegation(file, delegated, now, io);
         }
-        io.mark(op.ticket, Mark::Preceded(TimeKind::Open));
+        if !op.has_begun {
+            io.mark(op.ticket, Mark::Preceded(TimeKind::Open));
+        }
+        if let Some(op) = self.ops.get(number) {
+            op.has_begun = true;
+        }
         self.go_on(number, Step::Work, now, io);
     }
 
