@@ -24,8 +24,8 @@ impl Session4 {
     }
 
     pub(super) fn leave_delegation(&mut self, op: &Op, now: Nanos, io: &mut impl Io) {
-        if let Access::Delegated(file) = op.access
-            && let Some(delegated) = self.files.leave_delegation(file)
+        if let Access::Delegated(file, state) = op.access
+            && let Some(delegated) = self.files.leave_delegation(file, &state)
         {
             self.give_back(delegated, now, io);
         }
@@ -89,7 +89,7 @@ impl Session4 {
             Access::Open(open) if self.files.is_kept_open(open) => {}
             Access::Open(open) if self.files.get(open).is_some() => self.close(open, now, io),
             Access::Open(open) => self.files.forget(open),
-            Access::Anonymous | Access::Delegated(_) => {}
+            Access::Anonymous | Access::Delegated(..) => {}
         }
     }
 

@@ -17,7 +17,7 @@ use crate::op::{Accessed, NfsCall, NfsOp, OpenNo};
 use crate::parameters::Opens;
 use crate::procedure::results::ReplyError;
 use crate::procedure::{Reply, v4};
-use crate::wire::v4::{Delegation, Status4};
+use crate::wire::v4::{Delegation, StateId, Status4};
 
 /// An op under way, by its index.
 pub(super) type OpNo = usize;
@@ -37,8 +37,8 @@ pub(super) enum Access {
     Anonymous,
     /// An open file, or one that is to be opened.
     Open(OpenNo),
-    /// A delegation of its file.
-    Delegated(Accessed),
+    /// A delegation of its file, with this state.
+    Delegated(Accessed, StateId),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -223,7 +223,7 @@ impl Session4 {
         }
         if let Some(delegated) = self.files.delegation(file, to_write) {
             delegated.users += 1;
-            return (Step::Work, Access::Delegated(file));
+            return (Step::Work, Access::Delegated(file, delegated.state));
         }
         if let Some(kept_open) = self.files.kept_open(file, to_write) {
             return (Step::Work, Access::Open(kept_open));
@@ -376,7 +376,7 @@ impl Session4 {
             // Another op that used it may have found that out before.
             Access::Open(open) if self.is_stale(open, file, to_write) => {}
             Access::Open(open) => self.files.forget(open),
-            Access::Delegated(file) => self.files.forget_delegation(file),
+            Access::Delegated(file, state) => self.files.forget_delegation(file, &state),
             Access::Anonymous => {}
         }
         let open = self.files.begin(*self.site.file(file));
