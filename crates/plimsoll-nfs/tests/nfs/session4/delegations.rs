@@ -3,9 +3,10 @@
 use plimsoll_engine::interface::Session as _;
 use plimsoll_nfs::server::Nfs4Config;
 use plimsoll_nfs::session::SessionRequest;
-use plimsoll_nfs::wire::v4::Operation;
+use plimsoll_nfs::wire::v4::{Operation, Status4};
 
 use super::client::Client;
+use super::net::Fault;
 use super::{Bed, REQUEST, read, write};
 
 const DELEGATIONS: SessionRequest = SessionRequest { delegations: true, ..REQUEST };
@@ -112,4 +113,25 @@ fn a_connection_that_is_opened_again_carries_recalls_again() {
     run_both(&mut first, &mut second);
     assert_eq!(first.session.lost(), None);
     assert_eq!(bed.core.v4().clients(), 0);
+}
+
+#[test]
+fn files_whose_delegation_the_server_does_not_know_are_opened_again() {
+    let bed = bed();
+    let mut client = Client::ready(&bed, 1, DELEGATIONS);
+    client.run_op(read(1));
+    client.counters();
+    let mut left = 2;
+    client.net.faults = Box::new(move |request| {
+        let is_lost = request.is(Operation::Read) && left > 0;
+        left -= i32::from(is_lost);
+        is_lost.then_some(Fault::Second(Status4::BAD_STATEID))
+    });
+    client.issue(read(1));
+    client.issue(read(1));
+    client.run();
+    client.assert_all_went_well();
+    let counters = client.counters();
+    assert_eq!((counters.reopened, counters.opens), (2, 2));
+    client.log_off();
 }

@@ -140,6 +140,53 @@ fn a_session_whose_connections_cannot_be_bound_is_made_again() {
 }
 
 #[test]
+fn slots_that_the_server_refuses_are_used_once() {
+    let bed = bed();
+    let mut client = Client::ready(&bed, 1, REQUEST);
+    let refusals = Rc::new(Cell::new(0));
+    let refused = Rc::clone(&refusals);
+    client.net.faults = Box::new(move |request| {
+        let is_refused = request.sequence.is_some_and(|sequence| sequence.slot >= 4);
+        refused.set(refused.get() + u32::from(is_refused));
+        is_refused.then_some(Fault::First(Status4::BADSLOT))
+    });
+    for _ in 0..3 {
+        for _ in 0..16 {
+            client.issue(NfsCall::FsStat);
+        }
+        client.run();
+    }
+    client.assert_all_went_well();
+    assert_eq!((client.ended.len(), refusals.get()), (48, 12));
+}
+
+#[test]
+fn a_file_that_may_be_closed_already_fails_no_op_in_a_new_session() {
+    let bed = bed();
+    let mut client = Client::ready(&bed, 1, REQUEST);
+    client.issue(read(1));
+    for _ in [Operation::Open, Operation::Read] {
+        client.net.execute(1, 0);
+        client.deliver(1, 0, usize::MAX);
+    }
+    client.net.execute(1, 0);
+    assert_eq!(client.net.sent.last(), Some(&Operation::Close));
+    // The reply to CLOSE is on its way when the session is lost.
+    client.issue(NfsCall::FsStat);
+    let mut is_first = true;
+    client.net.faults = Box::new(move |_| {
+        std::mem::take(&mut is_first).then_some(Fault::First(Status4::SEQ_MISORDERED))
+    });
+    client.net.execute(1, 0);
+    client.deliver(1, 1, usize::MAX);
+    client.cut(1, true);
+    client.run();
+    assert_eq!(client.ended.len(), 2);
+    client.assert_all_went_well();
+    assert_eq!(client.counters().sessions_rebuilt, 1);
+}
+
+#[test]
 fn a_client_logs_off_whatever_is_under_way() {
     let bed = bed();
     for steps in 0..6 {

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::client::Client;
+use super::net::Change;
 use super::random::calls;
 use super::{Bed, REQUEST, runner};
 
@@ -65,7 +66,7 @@ fn replies_with_changed_words_end_every_op_once() {
     let changes = prop::collection::vec(prop::option::weighted(0.25, (at, value())), 40);
     let which = prop::collection::vec(any::<Index>(), 1..12);
     let number = Cell::new(0);
-    let test = |(opens, which, changes): (Opens, Vec<Index>, Vec<Option<(usize, u32)>>)| {
+    let test = |(opens, which, changes): (Opens, Vec<Index>, Vec<Option<Change>>)| {
         bed.core.v4().restart(Duration::ZERO);
         number.set(number.get() + 1);
         let request = SessionRequest { opens, delegations: true, slots: 3, ..REQUEST };

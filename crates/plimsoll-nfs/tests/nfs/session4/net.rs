@@ -132,6 +132,9 @@ struct Wire {
     callbacks: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
+/// A word of a message, and what it becomes.
+pub type Change = (usize, u32);
+
 /// Called for each request before the server executes it.
 pub type Faults = dyn FnMut(&Request) -> Option<Fault>;
 
@@ -142,8 +145,8 @@ pub struct Net {
     /// What faults answered, by request: a slot answers a repetition alike.
     answered: HashMap<Vec<u8>, Vec<u8>>,
     pub faults: Box<Faults>,
-    /// Of the next messages that arrive, the last first: a word, and what it becomes.
-    pub changes: Vec<Option<(usize, u32)>>,
+    /// Of the next messages that arrive, the last first.
+    pub changes: Vec<Option<Change>>,
     /// False: the server may answer anything, so that nothing follows from its replies.
     pub is_strict: bool,
     pub links: u64,

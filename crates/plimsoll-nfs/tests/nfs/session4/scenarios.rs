@@ -86,6 +86,22 @@ fn an_op_without_reply_is_ambiguous_after_a_restart_if_it_changes_something() {
 }
 
 #[test]
+fn a_file_that_is_opened_again_belongs_to_the_time_of_its_op() {
+    let bed = bed();
+    let mut client = Client::ready(&bed, 1, REQUEST);
+    let ticket = client.issue(read(1));
+    client.net.execute(1, 0);
+    client.deliver(1, 0, usize::MAX);
+    assert_eq!(client.marks(ticket), [Mark::Preceded(TimeKind::Open)]);
+    bed.core.v4().restart(Duration::ZERO);
+    client.run();
+    client.assert_all_went_well();
+    assert_eq!((sent(&client, Operation::Open), client.counters().reopened), (2, 1));
+    let closed = Mark::Value(TimeKind::Close, 0);
+    assert_eq!(client.marks(ticket)[1..], [Mark::Complete, closed]);
+}
+
+#[test]
 fn no_slot_above_the_servers_target_is_used_and_ops_that_wait_are_counted() {
     let fewer_slots = Some(FewerSlots { slots: 4, after_compounds: 20 });
     let bed = Bed::new(Nfs4Config { fewer_slots, ..Nfs4Config::default() });
