@@ -46,7 +46,7 @@ impl OwnedHandle {
     }
 }
 
-/// [`OwnedHandle::NONE`].
+/// A handle that names nothing.
 impl Default for OwnedHandle {
     fn default() -> Self {
         Self::NONE
