@@ -16,7 +16,7 @@ use super::session::{Granted, NfsSession, NfsSite, Session4};
 #[derive(Debug)]
 pub enum NfsClient {
     /// Of NFSv2 and NFSv3.
-    Calls(NfsSession),
+    Calls(Box<NfsSession>),
     /// Of NFSv4.1.
     Session(Box<Session4>),
 }
@@ -36,7 +36,7 @@ impl NfsClient {
     pub fn new(site: Rc<NfsSite>, client: ClientContext, outstanding_max: u32) -> Self {
         match site.version {
             NfsVersion::V2 | NfsVersion::V3 => {
-                Self::Calls(NfsSession::new(site, client, outstanding_max))
+                Self::Calls(Box::new(NfsSession::new(site, client, outstanding_max)))
             }
             NfsVersion::V4_1 => {
                 Self::Session(Box::new(Session4::new(site, client, outstanding_max)))
@@ -47,7 +47,7 @@ impl NfsClient {
     /// The same; its first xid is this one, where that is not its own matter.
     pub(crate) fn numbered_from(self, first_xid: u32) -> Self {
         match self {
-            Self::Calls(session) => Self::Calls(session.numbered_from(first_xid)),
+            Self::Calls(session) => Self::Calls(Box::new(session.numbered_from(first_xid))),
             session @ Self::Session(_) => session,
         }
     }

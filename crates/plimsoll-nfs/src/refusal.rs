@@ -119,6 +119,9 @@ fn remedy(status: Status3) -> &'static str {
         _ if status.0 == Status4::WRONGSEC.0 => {
             "let the export allow sec=sys: calls are authenticated by AUTH_SYS alone"
         }
+        _ if status.0 == Status4::BAD_STATEID.0 => {
+            "set-up writes with the anonymous stateid, which a server has to take (RFC 8881 §8.2.3)"
+        }
         _ if status.0 == Status4::MOVED.0 => "give the URL of the server that has it now",
         _ => "see what the server's log says",
     }

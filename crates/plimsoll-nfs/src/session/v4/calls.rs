@@ -74,7 +74,7 @@ impl Session4 {
             Access::Open(open) => {
                 self.files.get(open).map_or(StateId::ANONYMOUS, |(_, state)| state.newest())
             }
-            Access::Delegated(file) => self.files.delegation_state(file).unwrap_or_default(),
+            Access::Delegated(_, state) => state,
         };
         match op.op.call {
             NfsCall::Composed => {

@@ -24,8 +24,8 @@ impl Session4 {
     }
 
     pub(super) fn leave_delegation(&mut self, op: &Op, now: Nanos, io: &mut impl Io) {
-        if let Access::Delegated(file) = op.access
-            && let Some(delegated) = self.files.leave_delegation(file)
+        if let Access::Delegated(file, state) = op.access
+            && let Some(delegated) = self.files.leave_delegation(file, &state)
         {
             self.give_back(delegated, now, io);
         }
@@ -89,7 +89,7 @@ impl Session4 {
             Access::Open(open) if self.files.is_kept_open(open) => {}
             Access::Open(open) if self.files.get(open).is_some() => self.close(open, now, io),
             Access::Open(open) => self.files.forget(open),
-            Access::Anonymous | Access::Delegated(_) => {}
+            Access::Anonymous | Access::Delegated(..) => {}
         }
     }
 
@@ -202,6 +202,13 @@ impl Session4 {
             Task::Op(number) if self.ops.is_abandoned(number) => {
                 self.finish_abandoned(number, now, io);
             }
+            Task::Op(number)
+                if was_sent && let Some((open, outcome)) = self.ops.closing(number) =>
+            {
+                // It may be closed already, so that nothing follows from a second CLOSE.
+                self.close(open, now, io);
+                self.end(number, outcome, now, io);
+            }
             Task::Op(number) => {
                 if let Some(op) = self.ops.get(number) {
                     let modifies = matches!(op.op.call, NfsCall::Create(_) | NfsCall::Remove(..));
@@ -240,7 +247,7 @@ impl Session4 {
             if op.access == Access::Anonymous {
                 continue;
             }
-            if let (Step::Close, Some((outcome, _))) = (op.step, op.done) {
+            if let Some((_, outcome)) = self.ops.closing(number) {
                 // Closed by that.
                 self.waiting.retain(|waiting| waiting.task != Task::Op(number));
                 self.end(number, outcome, now, io);

@@ -412,9 +412,10 @@ impl Session4 {
         self.wake = self.wake.min(self.renewal_at());
     }
 
-    /// Closes what is open, and then the session and the client.
+    /// Closes what is open, and then the session and the client, if they can be reached.
     pub(super) fn leave(&mut self, now: Nanos, io: &mut impl Io) {
-        if !matches!(self.state, State::Ready) {
+        if !matches!(self.state, State::Ready) || self.links.first_up().is_none() {
+            self.control = None;
             self.state = State::Gone(None);
             return;
         }

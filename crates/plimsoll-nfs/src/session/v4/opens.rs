@@ -131,25 +131,32 @@ impl OpenFiles {
         (!delegated.is_recalled && (delegated.to_write || !to_write)).then_some(delegated)
     }
 
-    /// State of the delegation of a file.
-    pub(super) fn delegation_state(&self, file: Accessed) -> Option<StateId> {
-        self.delegations.get(&file).map(|delegated| delegated.state)
-    }
-
     /// The file is delegated.
     pub(super) fn is_delegated(&self, file: Accessed) -> bool {
         self.delegations.contains_key(&file)
     }
 
-    /// The server has taken a delegation away.
-    pub(super) fn forget_delegation(&mut self, file: Accessed) {
-        self.delegations.remove(&file);
+    /// The server has taken a delegation away. It may have given another one since.
+    pub(super) fn forget_delegation(&mut self, file: Accessed, state: &StateId) {
+        if self.present(file, state).is_some() {
+            self.delegations.remove(&file);
+        }
+    }
+
+    /// The delegation of a file, if it is the one of this state.
+    fn present(&mut self, file: Accessed, state: &StateId) -> Option<&mut Delegated> {
+        let delegated = self.delegations.get_mut(&file)?;
+        (delegated.state.other == state.other).then_some(delegated)
     }
 
     /// An op that used the delegation of a file has ended. Answers with the file when the
     /// delegation is to be returned now.
-    pub(super) fn leave_delegation(&mut self, file: Accessed) -> Option<Delegated> {
-        let delegated = self.delegations.get_mut(&file)?;
+    pub(super) fn leave_delegation(
+        &mut self,
+        file: Accessed,
+        state: &StateId,
+    ) -> Option<Delegated> {
+        let delegated = self.present(file, state)?;
         delegated.users = delegated.users.saturating_sub(1);
         self.returned(file)
     }

@@ -17,7 +17,7 @@ use crate::op::{Accessed, NfsCall, NfsOp, OpenNo};
 use crate::parameters::Opens;
 use crate::procedure::results::ReplyError;
 use crate::procedure::{Reply, v4};
-use crate::wire::v4::{Delegation, Status4};
+use crate::wire::v4::{Delegation, StateId, Status4};
 
 /// An op under way, by its index.
 pub(super) type OpNo = usize;
@@ -37,8 +37,8 @@ pub(super) enum Access {
     Anonymous,
     /// An open file, or one that is to be opened.
     Open(OpenNo),
-    /// A delegation of its file.
-    Delegated(Accessed),
+    /// A delegation of its file, with this state.
+    Delegated(Accessed, StateId),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +58,8 @@ pub(super) struct Op {
     pub(super) ambiguous: bool,
     /// The server has once not known its file to be open.
     pub(super) reopened: bool,
+    /// Its work has been requested once. An OPEN after that is part of its time.
+    pub(super) has_begun: bool,
     /// Its file is opened by its name.
     pub(super) by_name: bool,
     /// The work is done, with this outcome, at this time.
@@ -149,6 +151,16 @@ impl Ops {
         self.ops.iter().flatten().any(|op| op.access == Access::Open(open))
     }
 
+    /// The outcome of an op whose work is done, and the file that it closes.
+    pub(super) fn closing(&self, number: OpNo) -> Option<(OpenNo, Outcome)> {
+        match self.find(number)? {
+            Op {
+                step: Step::Close, access: Access::Open(open), done: Some((outcome, _)), ..
+            } => Some((*open, *outcome)),
+            _ => None,
+        }
+    }
+
     /// It is a call of set-up, which reads its own replies.
     pub(super) fn is_composed(&self, number: OpNo) -> bool {
         self.find(number).is_some_and(|op| op.op.call == NfsCall::Composed)
@@ -186,6 +198,7 @@ impl Session4 {
             pause: DELAY_PAUSE,
             ambiguous: false,
             reopened: false,
+            has_begun: step == Step::Work,
             by_name: self.opens_by_name,
             done: None,
             abandoned: false,
@@ -210,7 +223,7 @@ impl Session4 {
         }
         if let Some(delegated) = self.files.delegation(file, to_write) {
             delegated.users += 1;
-            return (Step::Work, Access::Delegated(file));
+            return (Step::Work, Access::Delegated(file, delegated.state));
         }
         if let Some(kept_open) = self.files.kept_open(file, to_write) {
             return (Step::Work, Access::Open(kept_open));
@@ -233,7 +246,7 @@ impl Session4 {
         }
         match op.step {
             Step::Open => self.on_opened(number, &op, reply, now, io),
-            Step::Work => self.on_worked(number, &op, message, reply, now, io),
+            Step::Work => self.on_worked(number, message, reply, now, io),
             Step::Close => self.on_closed(number, reply, now, io),
         }
     }
@@ -262,7 +275,12 @@ impl Session4 {
         if let Some(delegated) = self.delegated(handle, &opened.delegation) {
             self.keep_delegation(file, delegated, now, io);
         }
-        io.mark(op.ticket, Mark::Preceded(TimeKind::Open));
+        if !op.has_begun {
+            io.mark(op.ticket, Mark::Preceded(TimeKind::Open));
+        }
+        if let Some(op) = self.ops.get(number) {
+            op.has_begun = true;
+        }
         self.go_on(number, Step::Work, now, io);
     }
 
@@ -306,12 +324,12 @@ impl Session4 {
     fn on_worked(
         &mut self,
         number: OpNo,
-        op: &Op,
         message: &[u8],
         reply: Reply<'_>,
         now: Nanos,
         io: &mut impl Io,
     ) {
+        let Some(op) = self.ops.find(number).copied() else { return };
         if op.op.call == NfsCall::Composed {
             self.answers.push_back(message.to_vec());
             return self.succeed(number, Checked::OK, now, io);
@@ -358,7 +376,7 @@ impl Session4 {
             // Another op that used it may have found that out before.
             Access::Open(open) if self.is_stale(open, file, to_write) => {}
             Access::Open(open) => self.files.forget(open),
-            Access::Delegated(file) => self.files.forget_delegation(file),
+            Access::Delegated(file, state) => self.files.forget_delegation(file, &state),
             Access::Anonymous => {}
         }
         let open = self.files.begin(*self.site.file(file));

@@ -127,7 +127,7 @@ impl Session4 {
                 self.rebuild(io);
             }
             Status4::BADSLOT if slot > 0 => {
-                self.slots.limit(slot);
+                self.slots.refuse(slot);
                 match self.slots.end(slot).map(|flying| flying.task) {
                     Some(Task::Op(op)) if self.ops.is_abandoned(op) => {
                         self.finish_abandoned(op, now, io);

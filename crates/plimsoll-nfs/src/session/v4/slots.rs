@@ -51,7 +51,9 @@ pub(super) struct Slots {
     slots: Vec<Slot>,
     /// A bit for each slot without a call.
     free: Vec<u64>,
-    /// How many the server wants to be used.
+    /// How many the server has not refused.
+    accepted: usize,
+    /// How many of them the server wants to be used.
     usable: usize,
     /// Calls so far, in the form of an xid.
     calls: u32,
@@ -81,7 +83,7 @@ impl Slots {
     /// None yet. Xids begin at a number that depends on `nonce` and `client`.
     pub(super) fn new(nonce: u64, client: u32) -> Self {
         let base = Random::new(nonce, Stream::Data, u64::from(client)).bits() as u32;
-        Self { slots: Vec::new(), free: Vec::new(), usable: 0, calls: 0, base }
+        Self { base, ..Self::default() }
     }
 
     /// A new session has `granted` of them. Answers with the calls that had no reply in the old
@@ -91,7 +93,7 @@ impl Slots {
         let slot = |_| Slot { sequence: 1, xid: 0, flying: None, buffer: Vec::new() };
         self.slots = (0..granted).map(slot).collect();
         self.free = vec![u64::MAX; granted.div_ceil(64)];
-        self.usable = granted;
+        (self.accepted, self.usable) = (granted, granted);
         lost
     }
 
@@ -204,7 +206,13 @@ impl Slots {
 
     /// From now on the server wants only `usable` of them to be used.
     pub(super) fn limit(&mut self, usable: usize) {
-        self.usable = usable.clamp(1, self.slots.len());
+        self.usable = usable.clamp(1, self.accepted);
+    }
+
+    /// The server has fewer slots than it granted: slot `at`, which is not the first, is none.
+    pub(super) fn refuse(&mut self, at: usize) {
+        self.accepted = self.accepted.min(at);
+        self.limit(self.usable);
     }
 }
 

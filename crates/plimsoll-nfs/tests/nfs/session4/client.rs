@@ -150,14 +150,26 @@ impl Client {
 
     /// Until all ops have ended.
     pub fn run(&mut self) {
+        assert!(self.run_or_lose(), "{:?}", self.session.lost());
+    }
+
+    /// The same; false: the client cannot go on.
+    pub fn run_or_lose(&mut self) -> bool {
         for _ in 0..STEPS_MAX {
             self.settle();
+            if self.session.lost().is_some() {
+                return false;
+            }
             if self.in_flight.is_empty() {
-                return;
+                return true;
             }
             self.wake_at(self.session.next_deadline().expect("it waits for something"));
         }
         panic!("some ops never end: {:?}", self.in_flight);
+    }
+
+    pub fn is_busy(&self) -> bool {
+        !self.in_flight.is_empty()
     }
 
     /// The next timer, if there is one.
@@ -174,7 +186,7 @@ impl Client {
     /// Does it, and returns how it ended; further blocks follow.
     pub fn run_op(&mut self, call: NfsCall) -> Ended {
         let ticket = self.issue(call);
-        self.run();
+        self.run_or_lose();
         self.ended.iter().find(|ended| ended.ticket == ticket).unwrap().clone()
     }
 

@@ -2,19 +2,27 @@
 //! connections and delivers replies in any order, and on simulated time.
 
 mod client;
+mod delegations;
+mod faults;
+mod fuzz;
 mod net;
 mod random;
+mod scenarios;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use plimsoll_engine::interface::SessionCounters;
 use plimsoll_model::units::Nanos;
 use plimsoll_nfs::fileset::{BLOCK_BYTES, Content};
-use plimsoll_nfs::op::{Accessed, NfsCall, Span, Verify};
+use plimsoll_nfs::op::{Accessed, NfsCall, Span, Stability, Verify};
 use plimsoll_nfs::parameters::{NfsVersion, Opens};
 use plimsoll_nfs::server::store::Store;
 use plimsoll_nfs::server::{Nfs4Config, NfsCore};
 use plimsoll_nfs::session::{NfsSite, SessionRequest};
+
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::setup::memory::Host;
 use crate::setup::{Making, mount_url};
@@ -26,6 +34,8 @@ const FILES: u32 = 1_000;
 pub struct Bed {
     core: Arc<NfsCore>,
     site: NfsSite,
+    /// What clients counted, those of all cases of a property.
+    totals: RefCell<SessionCounters>,
 }
 
 impl Bed {
@@ -36,7 +46,7 @@ impl Bed {
         let content = Content::new(1);
         let prepared = Making::new(&host, &mounted, &content).prepare(FILES, None).unwrap();
         let site = NfsSite { handles: prepared.handles, content, ..mounted.site.clone() };
-        Self { core, site }
+        Self { core, site, totals: RefCell::default() }
     }
 
     fn site(&self, session: SessionRequest) -> Rc<NfsSite> {
@@ -53,11 +63,24 @@ const REQUEST: SessionRequest = SessionRequest {
     lease: Nanos::from_secs(90),
 };
 
+/// Always makes the same cases.
+fn runner(cases: u32) -> TestRunner {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+}
+
 /// A draw that reads this many blocks of a file of 64 KiB.
 fn read(blocks: u32) -> NfsCall {
-    let bytes = BLOCK_BYTES;
-    let span = Span { file: large_file(), offset: 0, bytes, blocks_left: blocks - 1 };
-    NfsCall::Read(span, Verify::Content)
+    NfsCall::Read(span(blocks), Verify::Content)
+}
+
+/// A draw that writes them.
+fn write(blocks: u32) -> NfsCall {
+    NfsCall::Write(span(blocks), Stability::Unstable)
+}
+
+fn span(blocks: u32) -> Span {
+    Span { file: large_file(), offset: 0, bytes: BLOCK_BYTES, blocks_left: blocks - 1 }
 }
 
 fn large_file() -> Accessed {

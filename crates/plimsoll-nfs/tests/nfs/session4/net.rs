@@ -26,12 +26,8 @@ pub enum Fault {
     First(Status4),
     /// It executes SEQUENCE, and the next operation fails.
     Second(Status4),
-    /// It answers this message.
-    Reply(Vec<u8>),
     /// It executes the call, and answers with what this makes of the reply.
     Changed(fn(&mut Vec<u8>)),
-    /// It does not answer.
-    Silence,
 }
 
 /// A message of the client.
@@ -136,6 +132,9 @@ struct Wire {
     callbacks: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
+/// A word of a message, and what it becomes.
+pub type Change = (usize, u32);
+
 /// Called for each request before the server executes it.
 pub type Faults = dyn FnMut(&Request) -> Option<Fault>;
 
@@ -146,6 +145,8 @@ pub struct Net {
     /// What faults answered, by request: a slot answers a repetition alike.
     answered: HashMap<Vec<u8>, Vec<u8>>,
     pub faults: Box<Faults>,
+    /// Of the next messages that arrive, the last first.
+    pub changes: Vec<Option<Change>>,
     /// False: the server may answer anything, so that nothing follows from its replies.
     pub is_strict: bool,
     pub links: u64,
@@ -165,6 +166,7 @@ impl Net {
             slots: HashMap::new(),
             answered: HashMap::new(),
             faults: Box::new(|_| None),
+            changes: Vec::new(),
             is_strict: true,
             links: 0,
             sent: Vec::new(),
@@ -178,6 +180,11 @@ impl Net {
     /// Connections that are open or opening.
     pub fn open(&self) -> Vec<u64> {
         self.wires.keys().copied().collect()
+    }
+
+    /// Requests on each of them that the server has not executed.
+    pub fn requests(&self) -> Vec<usize> {
+        self.wires.values().map(|wire| wire.requests.len()).collect()
     }
 
     /// One that is opening is open from now on.
@@ -222,11 +229,9 @@ impl Net {
         };
         let reply = match (self.faults)(request) {
             None => return honest(&request.bytes),
-            Some(Fault::Silence) => return None,
             Some(Fault::First(status)) => {
                 return Some(refused(request.xid, request.first.unwrap(), status));
             }
-            Some(Fault::Reply(reply)) => reply,
             Some(Fault::Changed(change)) => {
                 let mut reply = honest(&request.bytes)?;
                 change(&mut reply);
@@ -257,6 +262,11 @@ impl Net {
                 return None;
             }
             message = wire.replies.remove(which % wire.replies.len());
+            if let Some((at, value)) = self.changes.pop().flatten() {
+                let (fields, _) = message.as_chunks_mut();
+                let at = at % fields.len();
+                fields[at] = value.to_be_bytes();
+            }
         }
         let to = from.saturating_add(bytes_max).min(message.len());
         let bytes = message[from..to].to_vec();
