@@ -19,8 +19,8 @@ use super::ladder::check_run;
 use super::{of_version, through};
 use crate::fleet::agents::{done, finished};
 
-/// Windows of check_run's three points: 2,450 ops.
-const BRIEF: [&str; 2] = ["--set", "profiles.quick.measure=700ms"];
+/// Windows of check_run's three points: 3,500 ops.
+const BRIEF: [&str; 2] = ["--set", "profiles.quick.measure=1s"];
 /// Compounds that make a client's session: EXCHANGE_ID, CREATE_SESSION, RECLAIM_COMPLETE.
 const SESSION_COMPOUNDS: f64 = 3.0;
 /// Calls under way at both ends of a window, as a part of those in it.
