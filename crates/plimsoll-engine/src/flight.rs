@@ -58,7 +58,7 @@ pub struct Landing {
     pub late_max: Nanos,
 }
 
-/// Every time of one op.
+/// Every time of one op; without the service time of one that has `failed`.
 pub(crate) fn record_times(times: &mut OpTimes, flight: &Flight, landing: &Landing, failed: bool) {
     let Landing { done, arrived, late_max } = *landing;
     let (response_from, service_from) = (flight.response_from(), flight.service_from());
@@ -75,7 +75,7 @@ pub(crate) fn record_times(times: &mut OpTimes, flight: &Flight, landing: &Landi
     let without = |from: Nanos| reached.saturating_sub(from).saturating_sub(late_max).0;
     times.response_low.saturating_record(without(response_from));
     if !failed {
-        times.service.saturating_record((done - service_from).0);
+        times.service.saturating_record(done.saturating_sub(service_from).0);
         times.service_low.saturating_record(without(service_from));
     }
 }

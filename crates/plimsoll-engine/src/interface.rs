@@ -105,6 +105,9 @@ pub enum Mark {
     /// without this mark run from due and sent, also if it fails or is unfinished because of what
     /// precedes it.
     Preceded(TimeKind),
+    /// The op waits within its session, for a slot, say: until [`Mark::ServiceBegins`] nothing serves
+    /// it, and it has no service time if the drain ends meanwhile.
+    ServiceWaits,
     /// What the op waited for within its session has come: a slot, say. Its service time runs from
     /// now, its response time as before.
     ServiceBegins,

@@ -286,6 +286,7 @@ impl Recorder {
                 keep(kind, response.0);
                 (stream.response_from, stream.service_from) = (now, now);
             }
+            Mark::ServiceWaits => stream.service_from = Nanos::MAX,
             Mark::ServiceBegins => stream.service_from = now,
             Mark::Value(kind, value) => {
                 keep(kind, value);
@@ -364,10 +365,14 @@ impl Recorder {
         let totals = &mut self.totals;
         totals.unfinished += 1;
         keep_least(&mut totals.response_age_min, now.saturating_sub(flight.response_from()));
-        keep_least(&mut totals.service_age_min, now.saturating_sub(flight.service_from()));
+        let is_served = flight.service_from() <= now;
+        if is_served {
+            let age = now.saturating_sub(flight.service_from());
+            keep_least(&mut totals.service_age_min, age);
+        }
         let landing = Landing { done: now, arrived: Arrived::Never, late_max: flight.late_max };
         let times = times_of(&mut self.current, &self.op_names, flight.kind);
-        record_times(times, &flight, &landing, false);
+        record_times(times, &flight, &landing, !is_served);
         self.kept.release(flight.stream, Some(times));
         if self.has_output && first_output.is_none() {
             let age = now.saturating_sub(flight.response_from());

@@ -278,3 +278,13 @@ fn an_unfinished_op_is_as_old_as_its_own_part_of_the_work() {
     assert_eq!(ages(&[preceded]), [20, 20]);
     assert_eq!(ages(&[preceded, (Mark::ServiceBegins, after(13))]), [20, 17]);
 }
+
+#[test]
+fn an_op_that_waits_in_its_session_when_the_drain_ends_has_no_service_time() {
+    let (mut recorder, mut flight) = recorder_and_flight();
+    recorder.mark(&mut flight, Mark::ServiceWaits, None, after(10));
+    recorder.unfinished(flight, after(30));
+    let totals = recorder.into_totals(Nanos::MAX);
+    let age = |age: Option<Nanos>| age.map(|age| age.0 / 1_000_000);
+    assert_eq!((age(totals.response_age_min), totals.service_age_min), (Some(30), None));
+}

@@ -197,6 +197,12 @@ impl Session4 {
         if is_ready && self.slots.has_room() && self.waiting.is_empty() {
             return self.send_first(task, now, io);
         }
+        if let Task::Op(op) = task
+            && is_ready
+            && let Some((ticket, _)) = self.ops.requested_at(op)
+        {
+            io.mark(ticket, Mark::ServiceWaits);
+        }
         self.waiting.push_back(Waiting { task, for_slot: is_ready });
     }
 

@@ -119,7 +119,7 @@ fn no_slot_above_the_servers_target_is_used_and_ops_that_wait_are_counted() {
     client.run();
     assert_eq!((client.net.highest_slot, client.counters().slot_waits), (3, 12));
     let waited = Mark::Value(TimeKind::SlotWait, 3_000_000);
-    assert_eq!(client.marks(last), [Mark::ServiceBegins, waited]);
+    assert_eq!(client.marks(last), [Mark::ServiceWaits, Mark::ServiceBegins, waited]);
     client.assert_all_went_well();
 }
 
