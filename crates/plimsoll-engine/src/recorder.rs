@@ -365,14 +365,11 @@ impl Recorder {
         let totals = &mut self.totals;
         totals.unfinished += 1;
         keep_least(&mut totals.response_age_min, now.saturating_sub(flight.response_from()));
-        let is_served = flight.service_from() <= now;
-        if is_served {
-            let age = now.saturating_sub(flight.service_from());
-            keep_least(&mut totals.service_age_min, age);
-        }
+        let service_age = now.0.checked_sub(flight.service_from().0).map(Nanos);
+        service_age.into_iter().for_each(|age| keep_least(&mut totals.service_age_min, age));
         let landing = Landing { done: now, arrived: Arrived::Never, late_max: flight.late_max };
         let times = times_of(&mut self.current, &self.op_names, flight.kind);
-        record_times(times, &flight, &landing, !is_served);
+        record_times(times, &flight, &landing, service_age.is_none());
         self.kept.release(flight.stream, Some(times));
         if self.has_output && first_output.is_none() {
             let age = now.saturating_sub(flight.response_from());
