@@ -251,6 +251,8 @@ pub enum Rule {
     },
     /// Ops were sent again although the first try may have worked.
     Ambiguous { ops: u64 },
+    /// The server forgot sessions of NFSv4.1, and files that were open.
+    SessionsRebuilt { sessions: u64, reopened_files: u64 },
     /// The server closed connections after replies that announced to keep them.
     Unkept { connections: u64, done_ops: u64, reconnected_ops: u64 },
     /// Tokens of answers are missing, wrong, or fewer than requested.
@@ -379,6 +381,7 @@ impl Rule {
             Self::WarmUpErrors { .. } => "warm_up_errors",
             Self::Retransmissions { .. } => "retransmissions",
             Self::Ambiguous { .. } => "ambiguous",
+            Self::SessionsRebuilt { .. } => "sessions_rebuilt",
             Self::Unkept { .. } => "unkept",
             Self::Tokens { fault, .. } => match fault {
                 TokenFault::Uncounted => "tokens_uncounted",

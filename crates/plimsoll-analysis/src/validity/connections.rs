@@ -154,6 +154,13 @@ pub(super) fn ambiguous(e: &Evidence<'_>) -> Option<Rule> {
     (ops > 0).then_some(Rule::Ambiguous { ops })
 }
 
+/// The server restarted, or let a lease expire.
+pub(super) fn sessions_rebuilt(e: &Evidence<'_>) -> Option<Rule> {
+    let totals = &e.view.record.totals;
+    let (sessions, reopened_files) = (totals.sessions_rebuilt, totals.reopened);
+    (sessions + reopened_files > 0).then_some(Rule::SessionsRebuilt { sessions, reopened_files })
+}
+
 /// Connections that the server closed although it announced to keep them, by replies, before they
 /// are reported: a server may close an idle connection now and then.
 const UNKEPT_MAX_RATIO: f64 = 0.01;

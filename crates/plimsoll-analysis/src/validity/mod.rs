@@ -96,7 +96,7 @@ const COUNTED: [(NotCounted, Check); 6] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Check; 22] = [
+const WARNINGS: [Check; 23] = [
     connections::connections_lost,
     connections::clients_lost,
     generator::core_taken,
@@ -110,6 +110,7 @@ const WARNINGS: [Check; 22] = [
     data::warm_up_errors,
     connections::retransmissions,
     connections::ambiguous,
+    connections::sessions_rebuilt,
     connections::unkept,
     tokens::uncounted,
     tokens::mismatched,

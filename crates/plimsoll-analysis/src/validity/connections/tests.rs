@@ -175,6 +175,12 @@ fn a_single_ambiguous_op_is_said() {
 }
 
 #[test]
+fn a_session_that_the_server_forgot_is_said() {
+    assert_eq!(warned(|p| p.record.totals.sessions_rebuilt = 1), ["sessions_rebuilt"]);
+    assert_eq!(warned(|p| p.record.totals.reopened = 1), ["sessions_rebuilt"]);
+}
+
+#[test]
 fn a_server_that_closes_connections_against_its_word_is_named() {
     assert!(warned(|p| p.record.totals.unkept = 300).is_empty());
     assert_eq!(warned(|p| p.record.totals.unkept = 301), ["unkept"]);

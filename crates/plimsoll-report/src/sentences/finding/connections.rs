@@ -39,6 +39,12 @@ pub(super) fn text(rule: &Rule) -> Option<Text> {
         .advise(
             "find out why replies are lost; the server's log says how many requests it processed",
         ),
+        Rule::SessionsRebuilt { sessions, reopened_files } => Text::from(format!(
+            "the server forgot {} sessions and {} open files, which were made and opened again",
+            count(*sessions),
+            count(*reopened_files)
+        ))
+        .advise("see in its log whether it restarted, or let leases expire"),
         Rule::Unkept { connections, done_ops, reconnected_ops } => {
             unkept(*connections, *done_ops, *reconnected_ops)
         }
@@ -189,6 +195,11 @@ mod tests {
             "3 requests that change something were sent again because their connection ended or \
              their reply was lost; the server may have processed them twice; find out why replies \
              are lost; the server's log says how many requests it processed",
+        ),
+        (
+            r#"{"kind": "sessions_rebuilt", "sessions": 16, "reopened_files": 3}"#,
+            "the server forgot 16 sessions and 3 open files, which were made and opened again; see \
+             in its log whether it restarted, or let leases expire",
         ),
         (
             r#"{"kind": "unkept", "connections": 40, "done_ops": 4000, "reconnected_ops": 0}"#,
