@@ -74,6 +74,11 @@ pub enum NfsCall {
 }
 
 impl NfsCall {
+    /// A second execution may have another result than the first.
+    pub(crate) const fn changes_names(self) -> bool {
+        matches!(self, Self::Create(_) | Self::Remove(..))
+    }
+
     /// Name of the procedure. RFC 1813 §3.3; NFSv2 has the same, and STATFS for FSSTAT.
     fn name(self) -> &'static str {
         match self {

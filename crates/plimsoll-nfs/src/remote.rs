@@ -257,7 +257,7 @@ impl Remote {
         // DELAY of NFSv4.1 has the number of JUKEBOX, and no other version has GRACE.
         let busy = [Status3::JUKEBOX.0, Status4::GRACE.0];
         self.service.program == v3::PROGRAM
-            && matches!(reply.status(), Err(ReplyError::Status { code, .. }) if busy.contains(&code))
+            && reply.failure().is_some_and(|code| busy.contains(&code))
     }
 
     /// Makes one call, until the server is not busy; `read` reads the reply.

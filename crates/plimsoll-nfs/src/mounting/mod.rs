@@ -187,12 +187,7 @@ fn attempt(
             remote.null().map_err(failed("call NFS"))?;
             (mount_root(export, service, reach, source)?, Vec::new())
         }
-        None => v4::find_root(&mut remote, export, &mut site).map_err(|error| match error {
-            v4::RootError::Call(error, doing) => reach.failed(&doing, ports.nfs)(error),
-            v4::RootError::Unusable(reason) => {
-                MountError::Unusable { target: reach.target.clone(), reason }
-            }
-        })?,
+        None => v4::find_root(&mut remote, export, (reach, ports.nfs), &mut site)?,
     };
     let limits = remote.limits(&root).map_err(failed("ask for the server's limits (FSINFO)"))?;
     let bytes = limits.read_bytes_max.min(limits.write_bytes_max);

@@ -1,13 +1,14 @@
 //! The root of an export in NFSv4.1: LOOKUPs from the root of the server, and what the server says
 //! of itself there.
 
+use std::net::SocketAddr;
+
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::units::{Bytes, Nanos};
 
-use super::ExportUrl;
+use super::{ExportUrl, MountError, Reach};
 use crate::handles::OwnedHandle;
 use crate::procedure::v4;
-use crate::refusal::CallError;
 use crate::remote::Remote;
 use crate::session::{Granted, NfsSite};
 use crate::wire::v3::Status3;
@@ -18,21 +19,15 @@ const VOLATILE: u32 = 2;
 /// What most servers have, where one does not say.
 const LEASE_DEFAULT_S: u32 = 90;
 
-/// Why there is no root.
-pub(super) enum RootError {
-    /// A call failed: in doing what.
-    Call(CallError, String),
-    /// The export cannot be used, with the reason and what to do.
-    Unusable(String),
-}
-
 /// Finds the export, and enters into `site` what it has. Answers with its handle, and facts for the
 /// disclosure.
 pub(super) fn find_root(
     remote: &mut Remote,
     export: &ExportUrl,
+    (reach, at): (&Reach<'_>, SocketAddr),
     site: &mut NfsSite,
-) -> Result<(OwnedHandle, Vec<Setting>), RootError> {
+) -> Result<(OwnedHandle, Vec<Setting>), MountError> {
+    let unusable = |reason| MountError::Unusable { target: reach.target.clone(), reason };
     let names: Vec<&[u8]> =
         export.path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
     let path = export.path.escape_ascii();
@@ -47,16 +42,16 @@ pub(super) fn find_root(
             },
         )
         .map_err(|error| match error.status() {
-            Some(Status3::NOENT) => RootError::Unusable(format!(
+            Some(Status3::NOENT) => unusable(format!(
                 "the server has no {path}; in NFS version 4.1 a path begins at the root of all \
                  exports (the server's pseudo file system), and may differ from that in version 3: \
                  see the server's configuration"
             )),
-            _ => RootError::Call(error, format!("find the export {path}")),
+            _ => reach.failed(&format!("find the export {path}"), at)(error),
         })?;
     let (root, supported, expiry, lease_s) = export_root;
     if expiry.is_some_and(|expiry| expiry & VOLATILE != 0) {
-        return Err(RootError::Unusable(
+        return Err(unusable(
             "the handles of this server may expire at any time (fh_expire_type), and a load that \
              looks names up again would measure something else; export a file system whose handles \
              stay"

@@ -176,6 +176,15 @@ impl<'m> Reply<'m> {
         }
     }
 
+    /// The status, where the call failed.
+    #[inline]
+    pub(crate) fn failure(self) -> Option<u32> {
+        match self.status() {
+            Err(ReplyError::Status { code, .. }) => Some(code),
+            Ok(()) | Err(ReplyError::Undecodable(_)) => None,
+        }
+    }
+
     by_version! {
         /// Of GETATTR.
         fn attributes -> Attributes;

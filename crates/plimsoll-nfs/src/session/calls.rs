@@ -37,7 +37,7 @@ pub(super) struct InFlight {
 impl InFlight {
     /// It was sent again, and its second execution may have another result.
     fn is_ambiguous(&self) -> bool {
-        self.sends > 1 && matches!(self.op.call, NfsCall::Create(_) | NfsCall::Remove(..))
+        self.sends > 1 && self.op.call.changes_names()
     }
 
     /// It ended so; without bytes of data.

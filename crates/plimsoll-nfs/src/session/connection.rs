@@ -3,6 +3,7 @@
 use std::fmt;
 
 use plimsoll_engine::interface::{Io, Link, LinkError, LinkKind};
+use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::Nanos;
 
 /// Wait before a lost link is opened again; doubles up to [`RECONNECT_PAUSE_MAX`] until a reply
@@ -41,6 +42,19 @@ pub(super) enum LossReason {
     Garbled,
     /// It broke or did not open.
     Failed(LinkError),
+}
+
+impl LossReason {
+    /// The limit of the generator's own, not the server's, because of which no link opens.
+    pub(super) const fn generators_limit(self) -> Option<ErrorClass> {
+        match self {
+            Self::Failed(LinkError {
+                class: class @ (ErrorClass::PortsExhausted | ErrorClass::DescriptorsExhausted),
+                ..
+            }) => Some(class),
+            Self::Closed | Self::Garbled | Self::Failed(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for LossReason {

@@ -285,10 +285,7 @@ impl NfsSession {
     fn lost(&mut self, lost_by: LossReason, now: Nanos, io: &mut impl Io) {
         self.connection.lost(lost_by, now);
         self.assembler.reset();
-        if let LossReason::Failed(LinkError { class, .. }) = lost_by
-            && matches!(class, ErrorClass::PortsExhausted | ErrorClass::DescriptorsExhausted)
-        {
-            // The generator's own limits, not the server's.
+        if let Some(class) = lost_by.generators_limit() {
             self.fail_all(Failure::NoLink(lost_by, class), io);
         }
         if self.calls.in_flight() > 0 {

@@ -211,8 +211,7 @@ impl Session4 {
             }
             Task::Op(number) => {
                 if let Some(op) = self.ops.get(number) {
-                    let modifies = matches!(op.op.call, NfsCall::Create(_) | NfsCall::Remove(..));
-                    op.ambiguous |= was_sent && modifies && op.step == Step::Work;
+                    op.ambiguous |= was_sent && op.op.call.changes_names() && op.step == Step::Work;
                 }
                 self.waiting.push_front(Waiting { task: flying.task, for_slot: false });
             }
@@ -227,9 +226,7 @@ impl Session4 {
     pub(super) fn end_unknown(&mut self, number: OpNo, now: Nanos, io: &mut impl Io) {
         let Some(op) = self.ops.get(number) else { return };
         let (step, call) = (op.step, op.op.call);
-        if let (Step::Work, NfsCall::Create(_) | NfsCall::Remove(..)) = (step, call) {
-            op.ambiguous = true;
-        }
+        op.ambiguous |= step == Step::Work && call.changes_names();
         let status = match call {
             NfsCall::Remove(_, Presence::Exists) => OpStatus::Ok,
             NfsCall::Remove(_, Presence::Missing) => OpStatus::ExpectedFailure,

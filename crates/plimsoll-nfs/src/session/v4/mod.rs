@@ -32,7 +32,7 @@ use std::rc::Rc;
 use plimsoll_engine::interface::{
     ClientContext, Io, Link, LinkError, Mark, Session, SessionCounters, Ticket, TimeKind,
 };
-use plimsoll_model::outcome::{ErrorClass, OpKind};
+use plimsoll_model::outcome::OpKind;
 use plimsoll_model::units::Nanos;
 
 use self::callbacks::BackChannel;
@@ -260,10 +260,7 @@ impl Session4 {
         wire.connection.lost(lost_by, now);
         wire.assembler.reset();
         wire.wants_bind = self.granted.back_channel;
-        if let LossReason::Failed(LinkError { class, .. }) = lost_by
-            && matches!(class, ErrorClass::PortsExhausted | ErrorClass::DescriptorsExhausted)
-        {
-            // The generator's own limits, not the server's.
+        if let Some(class) = lost_by.generators_limit() {
             self.fail_all(Failure::NoLink(lost_by, class), now, io);
         }
         for slot in 0..self.slots.count() {

@@ -334,8 +334,7 @@ impl Session4 {
             self.answers.push_back(message.to_vec());
             return self.succeed(number, Checked::OK, now, io);
         }
-        if let Err(ReplyError::Status { code, .. }) = reply.status()
-            && is_lost_state(Status4(code))
+        if reply.failure().is_some_and(|code| is_lost_state(Status4(code)))
             && op.access != Access::Anonymous
             && !op.reopened
             && let Some((file, to_write)) = data_of(op.op.call)

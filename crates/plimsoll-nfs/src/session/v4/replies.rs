@@ -11,7 +11,6 @@ use super::super::notes::note_flaws;
 use super::establish::State;
 use super::{DELAY_PAUSE, Session4, Task, Waiting};
 use crate::parameters::NfsVersion;
-use crate::procedure::results::ReplyError;
 use crate::procedure::{self, Reply};
 use crate::wire::rpc::{ReplyHead, ReplyOutcome};
 use crate::wire::v4::{CompoundReply, Operation, Procedure, SequenceOk, Status4};
@@ -180,7 +179,7 @@ impl Session4 {
     ) {
         let flaws = Cell::new(input.flaws());
         let reply = Reply::new(NfsVersion::V4_1, input.rest(), &flaws);
-        let failed_with = |status: Status4| matches!(reply.status(), Err(ReplyError::Status { code, .. }) if code == status.0);
+        let failed_with = |status: Status4| reply.failure() == Some(status.0);
         let is_delayed = failed_with(Status4::DELAY);
         let Some((flying, _)) = self.slots.get(slot) else { return };
         let task = flying.task;

@@ -7,7 +7,7 @@ use plimsoll_model::units::Nanos;
 
 use super::{MARK_BYTES, Task};
 use crate::parameters::SLOTS_MAX;
-use crate::wire::v4::{SequenceOk, SessionId};
+use crate::wire::v4::{SEQUENCE_BYTES, SequenceOk, SessionId};
 use crate::wire::xdr::Encode as _;
 
 /// The low bits of an xid are the slot's number, the others count its calls.
@@ -73,7 +73,7 @@ impl Numbers {
     /// Fills in the blank SEQUENCE that begins at `at`. Whether the reply is kept is there already.
     pub(super) fn write(self, session: &SessionId, call: &mut [u8], at: usize) {
         let fields = [self.sequence, self.slot, self.highest_slot].map(u32::to_be_bytes);
-        let (id, numbers) = call[at..at + 28].split_at_mut(16);
+        let (id, numbers) = call[at..at + SEQUENCE_BYTES - 4].split_at_mut(session.len());
         id.copy_from_slice(session);
         numbers.copy_from_slice(fields.as_flattened());
     }

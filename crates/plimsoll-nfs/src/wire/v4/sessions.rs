@@ -27,8 +27,6 @@ pub mod session_flags {
 pub mod sequence_flags {
     /// No connection carries callbacks.
     pub const CB_PATH_DOWN: u32 = 0x1;
-    /// Leases of some state have expired.
-    pub const EXPIRED_ALL_STATE_REVOKED: u32 = 0x8;
     /// The server restarted: state is to be reclaimed.
     pub const RESTART_RECLAIM_NEEDED: u32 = 0x100;
 }
