@@ -330,9 +330,13 @@ fn sessions(
     // Sessions that took longer than the warm-up.
     let late = totals.ops.get(&plan.op).map_or(0, |counts| counts.ended_in_window);
     let opened = slices.iter().map(|slice| slice.n).sum::<u64>() + late;
-    let window = times.and_then(|times| times.window().get(op));
-    let late = window.filter(|_| late > 0).map(|times| Coarse::from_times(&times.service));
-    slices.extend(&late);
+    let window = times.and_then(|times| times.window().get(op)).filter(|_| late > 0);
+    let late = window.map(|times| {
+        let mut late = Coarse::from_times(&times.service);
+        TimeKind::FromWarmUp.times_in(times).into_iter().for_each(|times| late.add(times));
+        late
+    });
+    slices.extend(late.iter().filter(|late| late.n > 0));
     let mut errors: BTreeMap<String, u64> = totals.errors.clone();
     for (class, count) in &totals.warm_up_errors {
         *errors.entry(class.clone()).or_default() += count;

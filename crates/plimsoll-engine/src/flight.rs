@@ -36,6 +36,11 @@ impl Flight {
         self.sent.max(self.stream.service_from)
     }
 
+    /// Service time of one that ended at `done`.
+    pub fn service(&self, done: Nanos) -> Nanos {
+        done.saturating_sub(self.service_from())
+    }
+
     /// The generator's own part of send lag: from when it was due and a client free.
     pub fn lateness(&self) -> Nanos {
         self.sent.saturating_sub(self.due.max(self.free))
@@ -61,7 +66,7 @@ pub struct Landing {
 /// Every time of one op; without the service time of one that has `failed`.
 pub(crate) fn record_times(times: &mut OpTimes, flight: &Flight, landing: &Landing, failed: bool) {
     let Landing { done, arrived, late_max } = *landing;
-    let (response_from, service_from) = (flight.response_from(), flight.service_from());
+    let response_from = flight.response_from();
     times.response.saturating_record((done - response_from).0);
     times.send_lag.saturating_record(flight.sent.saturating_sub(flight.due).0);
     times.lateness.saturating_record(flight.lateness().0);
@@ -75,7 +80,7 @@ pub(crate) fn record_times(times: &mut OpTimes, flight: &Flight, landing: &Landi
     let without = |from: Nanos| reached.saturating_sub(from).saturating_sub(late_max).0;
     times.response_low.saturating_record(without(response_from));
     if !failed {
-        times.service.saturating_record(done.saturating_sub(service_from).0);
-        times.service_low.saturating_record(without(service_from));
+        times.service.saturating_record(flight.service(done).0);
+        times.service_low.saturating_record(without(flight.service_from()));
     }
 }

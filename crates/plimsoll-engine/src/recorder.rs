@@ -234,10 +234,13 @@ impl Recorder {
     fn ended(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
         let failed = outcome.is_failure();
         let due_in_window = self.in_window(flight.due);
-        let counts_times = due_in_window || self.phase() == Phase::WarmUp;
+        let phase = self.phase();
+        let counts_times = due_in_window || phase == Phase::WarmUp;
         let times = times_of(&mut self.current, &self.op_names, outcome.kind);
         if counts_times {
             record_times(times, &flight, &landing, failed);
+        } else if phase == Phase::Measure && !failed {
+            TimeKind::FromWarmUp.of_mut(times).saturating_record(flight.service(landing.done).0);
         }
         self.kept.release(flight.stream, (counts_times && !failed).then_some(times));
         let StreamState { chunks, characters, .. } = flight.stream;
@@ -254,8 +257,6 @@ impl Recorder {
                 Arrived::Bounded(_) => self.totals.arrived_bounded += 1,
                 Arrived::Never => {}
             }
-        }
-        if due_in_window {
             let counts = &mut self.counts[usize::from(outcome.kind.0)];
             counts.count += 1;
             counts.errors += u64::from(failed);
@@ -273,8 +274,7 @@ impl Recorder {
     pub fn mark(&mut self, flight: &mut Flight, mark: Mark, arrived: Option<Nanos>, now: Nanos) {
         let is_measured = self.phase() == Phase::Measure;
         let (response_from, service_from) = (flight.response_from(), flight.service_from());
-        let response = now.saturating_sub(response_from);
-        let service = now.saturating_sub(service_from);
+        let (response, service) = (now.saturating_sub(response_from), flight.service(now));
         let reached = arrived.unwrap_or(now).clamp(service_from.min(now), now);
         let low = reached.saturating_sub(response_from).saturating_sub(flight.late_max);
         let stream = &mut flight.stream;

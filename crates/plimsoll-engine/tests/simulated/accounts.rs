@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_engine::clock::{self, RunDelay};
 use plimsoll_engine::fresh::FreshTimes;
-use plimsoll_engine::interface::{LinkKind, Script, ScriptContext, Step};
+use plimsoll_engine::interface::{LinkKind, Script, ScriptContext, Step, TimeKind};
 use plimsoll_engine::recorder::{Arrived, Flight, Landing, Recorder, StreamState};
 use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
@@ -184,6 +184,20 @@ fn bytes_are_counted_where_they_ended_and_on_the_wire() {
     assert!(totals.wire_bytes_out.abs_diff(moved) <= 32, "{}", totals.wire_bytes_out);
     let measured = |i: &Interval| if i.record.phase == Phase::Measure { i.record.done } else { 0 };
     assert_eq!(sum(&observed, measured), totals.done_in_window);
+}
+
+#[test]
+fn an_op_of_the_warm_up_that_ends_in_the_window_is_none_of_its_times() {
+    let mut driver = steady();
+    driver.stalls = vec![(Nanos::from_millis(1_905), Nanos::from_millis(2_305))];
+    let observed = run(&Echo, &assignment(closed(1, Nanos::ZERO)), 0, &mut driver);
+    let late = |i: &Interval| TimeKind::FromWarmUp.times_in(&i.ops[0]).map_or(0, Times::len);
+    assert_eq!(sum(&observed, late), 1);
+    let window = |i: &Interval| match i.record.phase {
+        Phase::Measure => i.ops[0].service.len(),
+        _ => 0,
+    };
+    assert_eq!(sum(&observed, window) + 1, observed.totals.done_in_window);
 }
 
 #[test]

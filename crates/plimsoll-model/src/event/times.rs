@@ -124,11 +124,14 @@ pub enum TimeKind {
     /// When an op got a slot of its session − when it asked for one. Only of those that waited;
     /// waits of their OPENs and CLOSEs are parts of the times of these.
     SlotWait,
+    /// Service time of an op that was due in the warm-up and ended in the window, whose `Service`
+    /// has only those that were due in it.
+    FromWarmUp,
 }
 
 impl TimeKind {
     /// Every kind, with its name in a tag.
-    const TAGS: [(Self, &str); 26] = [
+    const TAGS: [(Self, &str); 27] = [
         (Self::Response, "response"),
         (Self::Service, "service"),
         (Self::SendLag, "send_lag"),
@@ -155,6 +158,7 @@ impl TimeKind {
         (Self::Open, "open"),
         (Self::Close, "close"),
         (Self::SlotWait, "slot_wait"),
+        (Self::FromWarmUp, "from_warm_up"),
     ];
 
     /// Every kind.
