@@ -7,7 +7,9 @@ use plimsoll_model::assignment::{PointId, Purpose};
 use plimsoll_model::capacity::CapacityTry;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, PointRecord, RunStarted};
+use plimsoll_model::figure::Figure;
 use plimsoll_model::finding::Rule;
+use plimsoll_model::gate::GateFigure;
 use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{
@@ -286,7 +288,10 @@ impl<'a> Analysis<'a> {
         let cycles = totals.as_ref().zip(times);
         let cycles =
             cycles.and_then(|(total, times)| Cycles::from_record(view.record, total, times));
-        result.goodput = suite.goodput.map(|limits| goodput(limits, view.record, cycles));
+        result.goodput = suite.goodput.map(|limits| {
+            let p90 = intervals.find(&GateFigure::Response(Figure::P90));
+            goodput(limits, view.record, (totals.as_ref(), p90), cycles)
+        });
         let disclosure = self.disclosure.as_ref();
         result.disks = disk_uses(view.record, disclosure);
         result.cost = costs(view.record, disclosure);

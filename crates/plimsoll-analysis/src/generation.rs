@@ -8,7 +8,7 @@ use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::goodput::{GoodLimits, Goodput};
 use plimsoll_model::result::{CountSummary, Generation, SteadyWindow, TimeSummary, TokenSource};
 use plimsoll_model::suite::{EndpointsRules, Suite};
-use plimsoll_model::units::NANOS_PER_SECOND;
+use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
 use crate::coarse::Coarse;
 use crate::endpoints::{Pass, early_stopping, steady_window};
@@ -19,7 +19,8 @@ use crate::sampling::NORMAL_95;
 use crate::standard_error::StandardError;
 use crate::times::{percentile, quantile_ns, summarise};
 use crate::uncertainty::{
-    Cycles, OPS_PER_DEGREE, Rate, by_slice, interval_of_share, span, stream_intervals,
+    Cycles, FigureInterval, OPS_PER_DEGREE, Rate, by_slice, interval_of_share, span,
+    stream_intervals,
 };
 use crate::validity::{output_tokens_per_s, server_output_tokens_per_s};
 
@@ -158,6 +159,7 @@ fn of_window(record: &PointRecord, count: impl Fn(&SecondRecord) -> f64) -> Vec<
 pub(crate) fn goodput(
     limits: GoodLimits,
     record: &PointRecord,
+    (times, p90): (Option<&OpTimes>, Option<&FigureInterval>),
     cycles: Option<Cycles<'_>>,
 ) -> Goodput {
     let totals = &record.totals;
@@ -171,22 +173,51 @@ pub(crate) fn goodput(
     Goodput {
         limits,
         share_ratio: share(totals.good),
-        share_interval_ratio: share(totals.good).and_then(|value| share_interval(value, record)),
+        share_interval_ratio: share(totals.good).and_then(|value| {
+            let delayed = times.map_or(0, |times| delayed_beyond(limits, record, times));
+            share_interval(value, record, (delayed, p90.map(|it| it.effective_ops)))
+        }),
         per_s: rate,
         interval_per_s: good.map(|good| span(&good.uncertainty(None))),
     }
 }
 
-/// From the variation of the share between slices. Any unfinished op may be good or not.
-fn share_interval(value: f64, record: &PointRecord) -> Option<[f64; 2]> {
+/// Ops that kept no limit and may have kept all but for the generator's own delays.
+fn delayed_beyond(limits: GoodLimits, record: &PointRecord, times: &OpTimes) -> u64 {
+    let queue_ratio = ClientTime::from_record(record, times).map_or(1.0, |it| it.queue_ratio());
+    let of_kinds = [
+        (limits.response, TimeKind::Response, TimeKind::ResponseLow),
+        (limits.first_output, TimeKind::FirstOutput, TimeKind::FirstOutputLow),
+    ];
+    let beyond = |(limit, measured, low): (Option<Nanos>, TimeKind, TimeKind)| {
+        let limit_ns = limit?.0;
+        let within = |kind: TimeKind, ns| kind.times_in(times).map(|it| it.count_between(0, ns));
+        let low_limit_ns = (limit_ns as f64 / queue_ratio) as u64;
+        within(low, low_limit_ns)?.checked_sub(within(measured, limit_ns)?)
+    };
+    of_kinds.into_iter().filter_map(beyond).sum()
+}
+
+/// From the variation of the share between slices. Any unfinished op may be good or not, and so may
+/// any that the generator delayed beyond a limit. Where few ops are not good, their own variation
+/// says little, and the tenth that is slowest says how many ops are independent.
+fn share_interval(
+    value: f64,
+    record: &PointRecord,
+    (delayed, slow_ops): (u64, Option<f64>),
+) -> Option<[f64; 2]> {
     let totals = &record.totals;
     let ops = totals.due as f64;
     let good = counts(record, |it| it.good, |it| it.good);
     let done = counts(record, |it| it.done, |it| it.done);
     let parts: Vec<_> = good.iter().zip(&done).map(|(good, done)| (good.0, done.0)).collect();
     let standard = StandardError::of_ratio(&parts, ops / OPS_PER_DEGREE)?;
-    let [low, high] = interval_of_share(value, ops, standard);
-    Some([low, (high + totals.unfinished as f64 / ops).min(1.0)])
+    let most = (value + (totals.unfinished + delayed) as f64 / ops).min(1.0);
+    let slow_share = 1.0 - f64::from(P90) / 1e4;
+    let independent = slow_ops
+        .filter(|_| 1.0 - value < slow_share)
+        .map_or(ops, |slow_ops| ops.min(slow_ops * (1.0 - slow_share) / slow_share));
+    Some(interval_of_share([value, most], independent, standard))
 }
 
 fn counted(times: &Times) -> CountSummary {

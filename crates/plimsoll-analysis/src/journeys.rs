@@ -37,7 +37,7 @@ fn journeys(record: &PointRecord, total: &OpTimes) -> Option<JourneySummary> {
 /// Of independent journeys.
 fn interval_of_part(ratio: f64, journeys: u64) -> [f64; 2] {
     let independent = StandardError { error: 0.0, degrees: journeys as usize, drifts: false };
-    interval_of_share(ratio, journeys as f64, independent)
+    interval_of_share([ratio, ratio], journeys as f64, independent)
 }
 
 /// Adds the journeys of a point, and the intervals of their times and of those of their pages. `total`

@@ -17,6 +17,8 @@ const DEGREES_MAX: usize = 12;
 /// The slowest frequency against the mean of the eleven others: chance exceeds this (F with 1 and
 /// 11 degrees of freedom) once in a thousand windows.
 const DRIFT_MIN: f64 = 19.7;
+/// Student's distribution with these is normal.
+const NORMAL_DEGREES: usize = 1_000;
 /// Slices to each frequency, so that the slices themselves do not hide it.
 const SLICES_PER_DEGREE: usize = 3;
 /// Fewer than these frequencies, where a window has few slices, know their own scatter too little:
@@ -63,9 +65,15 @@ impl StandardError {
         Some(Self { error: (2.0 * squares / degrees as f64).sqrt() / weight, degrees, drifts })
     }
 
-    /// No less than this: less than independent ops would scatter is luck.
+    /// No less than independent ops scatter: less is luck. Their error is known, with as many
+    /// degrees of freedom as a normal distribution has.
     pub(crate) fn at_least(self, error: f64) -> Self {
-        Self { error: self.error.max(error), ..self }
+        let known = Self { error, degrees: NORMAL_DEGREES, ..self };
+        match self.degrees < DEGREES_MAX {
+            true => Self { error: self.error.max(error), ..self },
+            false if known.half_width() > self.half_width() => known,
+            false => self,
+        }
     }
 
     /// Half of the width of a 95 % interval, in standard errors.

@@ -149,6 +149,29 @@ fn the_share_of_good_ops_is_of_all_that_were_due() {
 }
 
 #[test]
+fn what_only_the_generator_delayed_beyond_a_limit_may_be_good() {
+    let mut run = streamed();
+    let mut high_end = |limit: &str| {
+        run.suite.goodput = Some(limit.parse().unwrap());
+        point(&run).goodput.unwrap().share_interval_ratio.unwrap()[1]
+    };
+    let certain = high_end("first_output<500ms");
+    // All came after 200 ms, and after 199 ms without the generator's delays.
+    assert_eq!(high_end("first_output<199.5ms"), 1.0);
+    assert!(certain < 0.97, "{certain}");
+    assert_eq!(high_end("first_output<150ms"), certain);
+}
+
+#[test]
+fn few_bad_ops_are_no_more_independent_than_slow_ones() {
+    let record = streamed().finished_mut(0).clone();
+    let share = |slow_ops| share_interval(0.95, &record, (0, slow_ops)).unwrap();
+    let (alone, many, few) = (share(None), share(Some(1e6)), share(Some(2.0)));
+    assert_eq!(alone, many, "the slices say more");
+    assert!(few[0] < alone[0] - 0.2 && few[1] > alone[1], "{few:?} {alone:?}");
+}
+
+#[test]
 fn a_suite_that_follows_mlperf_has_its_regions_and_says_what_is_wanting() {
     let mut run = streamed();
     let steady_min = Nanos::from_secs(10);

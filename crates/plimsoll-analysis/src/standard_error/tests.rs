@@ -42,6 +42,17 @@ fn so_do_those_of_slices_that_depend_on_each_other() {
     }
 }
 
+#[test]
+fn the_error_of_independent_ops_is_known_and_that_of_slices_is_not() {
+    let estimated = StandardError { error: 1.0, degrees: DEGREES_MAX, drifts: false };
+    let half_width = |independent: f64| estimated.at_least(independent).half_width();
+    assert_eq!([0.5, 1.1].map(half_width), [2.179, 2.179]);
+    assert!((half_width(1.2) - 1.2 * 1.96).abs() < 1e-9, "{}", half_width(1.2));
+    // Too few degrees to know that it is luck.
+    let few = StandardError { degrees: 1, ..estimated };
+    assert_eq!(few.at_least(1.2).half_width(), 12.706 * 1.2);
+}
+
 /// With as many frequencies as there are slices but one, the squares of all deviations count once.
 #[test]
 fn two_and_three_slices_have_the_textbooks_error() {

@@ -21,9 +21,12 @@ use crate::times::percentile;
 /// Half a step of the histograms, as a share of the value.
 const RESOLUTION_RATIO: f64 = 0.5 / 10u32.pow(HISTOGRAM_DIGITS as u32) as f64;
 /// Effective ops of a mean that double its sample's part: how skewed services are.
-const MEAN_SKEW_OPS: f64 = 12.0;
-/// The same of a share, and of a median.
+const MEAN_SKEW_OPS: f64 = 16.0;
+/// The same of a share, and of a median …
 const SHARE_SKEW_OPS: f64 = 3.0;
+/// … towards slow ops, which come in bursts: a queue that was short for the whole window may be
+/// long in another.
+const BURST_SKEW_OPS: f64 = 12.0;
 /// Where more of the ops beyond a percentile may be missing, those that came do not show how slow
 /// the others would have been: the tail may go on, as steep as it was.
 const TAIL_MISSING_MAX: f64 = 0.5;
@@ -55,6 +58,8 @@ pub(crate) struct FigureInterval {
     pub(super) interval: [f64; 2],
     /// It drifts through the window.
     pub(crate) drifts: bool,
+    /// Independent ops that would scatter as much; of a percentile, those beyond it.
+    pub(crate) effective_ops: f64,
     /// Windows of this length that would show an upper end: one where this one does.
     windows: f64,
 }
@@ -120,7 +125,7 @@ impl Distribution<'_> {
         };
         let interval = [(least / (1.0 + joined)).max(0.0), risen(most, joined)];
         let windows = joined.powi(2).max(1.0);
-        Some(FigureInterval { parts, interval, drifts: standard.drifts, windows })
+        Some(FigureInterval { parts, interval, drifts: standard.drifts, effective_ops, windows })
     }
 
     /// Of p50, p90, p95, p99 and p99.9, as far as the sample has them.
@@ -151,7 +156,8 @@ impl Distribution<'_> {
         // in: nothing is beyond it, and only what is below it varies.
         let below = self.standard_error(|slice| slice.at_most(at.saturating_sub(1)) as f64)?;
         let standard = self.standard_error(|slice| slice.at_most(at) as f64)?;
-        let standard = standard.at_least(below.error.max(independent));
+        let larger = if below.error > standard.error { below } else { standard };
+        let standard = larger.at_least(independent);
         Some(Share { value_ns, share, standard })
     }
 
@@ -185,6 +191,7 @@ impl Distribution<'_> {
             parts,
             interval: [low.max(0.0), highest(errors) + resolution],
             drifts: of.standard.drifts,
+            effective_ops: of.effective_beyond(),
             windows,
         })
     }
@@ -225,11 +232,15 @@ impl Share {
         (self.beyond() / self.standard.error).powi(2)
     }
 
-    /// The share that lies this many errors below (or above, if negative). Bursts of slow ops are
-    /// few, and their number is not spread evenly about the observed one: there may be more of them
-    /// by the factor that there may be fewer.
+    /// The share that lies this many errors below (or above, if negative). The number of bursts of
+    /// slow ops is not spread evenly about the observed one: there may be more of them by the
+    /// factor that there may be fewer.
     fn below(&self, errors: f64) -> f64 {
-        let skew_ops = if self.share > 0.5 { 0.0 } else { SHARE_SKEW_OPS };
+        let skew_ops = match self.share > 0.5 {
+            true => 0.0,
+            false if errors < 0.0 => BURST_SKEW_OPS,
+            false => SHARE_SKEW_OPS,
+        };
         shifted(self.share, self.standard.error, -errors, skew_ops)
     }
 }
@@ -242,19 +253,31 @@ fn shifted(share: f64, error: f64, errors: f64, skew_ops: f64) -> f64 {
     share / (share + (1.0 - share) * (-by).exp())
 }
 
-/// Interval of a share of `ops` independent ops or fewer; without an event among them, or with
-/// nothing else, what would be missed once in forty times.
-pub(crate) fn interval_of_share(share: f64, ops: f64, standard: StandardError) -> [f64; 2] {
+/// Interval of a share that lies between two bounds, of `ops` independent ops or fewer; without an
+/// event among them, or with nothing else, what would be missed once in forty times.
+pub(crate) fn interval_of_share(
+    [least, most]: [f64; 2],
+    ops: f64,
+    standard: StandardError,
+) -> [f64; 2] {
     let missed = OUTSIDE / 2.0;
     let none = 1.0 - missed.powf(1.0 / ops);
-    if share <= 0.0 {
-        return [0.0, none];
-    }
-    if share >= 1.0 {
-        return [1.0 - none, 1.0];
-    }
-    let standard = standard.at_least((share * (1.0 - share) / ops).sqrt());
-    [-1.0, 1.0].map(|side| shifted(share, standard.error, side * standard.t(), SHARE_SKEW_OPS))
+    let independent = (least * (1.0 - least) / ops).sqrt();
+    let bursts_skew_ops =
+        if standard.error > independent { BURST_SKEW_OPS } else { SHARE_SKEW_OPS };
+    let standard = standard.at_least(independent);
+    let errors = standard.beyond(most - least);
+    let low = match least {
+        ..=0.0 => 0.0,
+        1.0.. => 1.0 - none,
+        share => shifted(share, standard.error, -errors, bursts_skew_ops),
+    };
+    let high = match most {
+        ..=0.0 => none,
+        1.0.. => 1.0,
+        share => shifted(share, standard.error, errors, SHARE_SKEW_OPS),
+    };
+    [low, high]
 }
 
 /// The upper end of a mean, whose inverse has an even error; without one from 100 % on.
