@@ -16,6 +16,9 @@ const SHARES: [f64; 2] = [0.93, 0.97];
 /// With a smaller effective sample an interval may contain the truth more often: a percentile needs
 /// some ops beyond it even if all are independent.
 const EFFECTIVE_MIN: f64 = 30.0;
+/// Where the sample makes less of the width than this, an interval may contain the truth more
+/// often: it may lie anywhere between the bounds that generator and histogram leave.
+const SAMPLE_MIN_RATIO: f64 = 0.9;
 /// Figures that vary less between runs than a step of a result's histograms do not vary.
 const CONSTANT_RATIO: f64 = 1e-3;
 
@@ -48,6 +51,8 @@ pub struct Evaluation {
     pub effective: f64,
     /// It is the same in all runs.
     pub is_constant: bool,
+    /// Part of the width that the sample makes: median.
+    pub by_sample: f64,
     /// What follows.
     pub verdict: Verdict,
 }
@@ -68,8 +73,11 @@ impl Evaluation {
         let spread = middle_width(measured.iter().map(|it| it.estimate).collect());
         let is_constant = spread <= CONSTANT_RATIO * value.abs();
         let effective = effective(figure, truth, measured);
-        let widths: Vec<f64> =
-            measured.iter().filter_map(|it| Some((it.high? - it.low) / spread)).collect();
+        let closed = || measured.iter().filter_map(|it| Some((it, it.high? - it.low)));
+        let widths: Vec<f64> = closed().map(|(_, width)| width / spread).collect();
+        let by_sample: Vec<f64> =
+            closed().map(|(it, width)| 1.0 - it.apart / width.max(f64::MIN_POSITIVE)).collect();
+        let by_sample = median(&by_sample).unwrap_or(1.0);
         Some(Self {
             runs,
             covering,
@@ -79,7 +87,8 @@ impl Evaluation {
             width: median(&widths).filter(|_| !is_constant),
             effective,
             is_constant,
-            verdict: match is_constant {
+            by_sample,
+            verdict: match is_constant || by_sample < SAMPLE_MIN_RATIO {
                 true => verdict(covering, runs, 0.0),
                 false => verdict(covering, runs, effective),
             },
@@ -168,7 +177,7 @@ mod tests {
             let estimate = 1_000.0 + error * normal;
             let half = width * 1.96 * error;
             let high = (!number.is_multiple_of(10)).then_some(estimate + half);
-            Measured { low: estimate - half, high, estimate, share: 0.0 }
+            Measured { low: estimate - half, high, estimate, share: 0.0, apart: 0.0 }
         };
         (0..2_000).map(run).collect()
     }
@@ -186,8 +195,20 @@ mod tests {
     }
 
     #[test]
+    fn wide_intervals_are_not_refuted_where_bounds_make_more_than_a_tenth_of_the_width() {
+        let verdict = |apart: f64| {
+            let bounded = |it: Measured| Measured { apart, ..it };
+            let runs: Vec<Measured> = procedure(2.0).into_iter().map(bounded).collect();
+            Evaluation::from_runs(MEAN, &truth(), &runs).unwrap().verdict
+        };
+        // The width is 4 · 1.96 · 50.
+        assert_eq!([30.0, 50.0].map(verdict), [Verdict::Above, Verdict::NotRefuted]);
+    }
+
+    #[test]
     fn a_figure_that_is_the_same_in_all_runs_may_always_contain_the_truth() {
-        let same = Measured { low: 999.0, high: Some(1_001.0), estimate: 1_000.0, share: 0.0 };
+        let same =
+            Measured { low: 999.0, high: Some(1_001.0), estimate: 1_000.0, share: 0.0, apart: 0.0 };
         let evaluation = Evaluation::from_runs(MEAN, &truth(), &vec![same; 2_000]).unwrap();
         assert!(evaluation.is_constant && evaluation.width.is_none());
         assert_eq!((evaluation.percent(), evaluation.verdict), (100.0, Verdict::NotRefuted));

@@ -19,6 +19,8 @@ pub struct Measured {
     pub estimate: f64,
     /// Of a percentile, the share of the run's ops at or below the true one; of good ops, theirs.
     pub share: f64,
+    /// How far apart the bounds lie that the generator's own delays and the histogram leave.
+    pub apart: f64,
 }
 
 /// A run of a row.
@@ -76,8 +78,9 @@ impl Line {
             Self::Truth(truth) => json!({ "row": row, "truth": truth.json() }),
             Self::Run(outcome) => {
                 let Outcome { run, took_ms, figures } = &**outcome;
-                let figures = figures
-                    .map(|figure| figure.map(|it| json!([it.low, it.high, it.estimate, it.share])));
+                let figures = figures.map(|figure| {
+                    figure.map(|it| json!([it.low, it.high, it.estimate, it.share, it.apart]))
+                });
                 json!({ "row": row, "run": run, "ms": took_ms, "figures": figures })
             }
         };
@@ -94,9 +97,9 @@ impl Line {
         let mut figures = [None; FIGURES.len()];
         for (figure, value) in figures.iter_mut().zip(value.get("figures")?.as_array()?) {
             let number = |index: usize| value.get(index).and_then(Value::as_f64);
-            let all = (number(0), number(2), number(3));
-            if let (Some(low), Some(estimate), Some(share)) = all {
-                *figure = Some(Measured { low, high: number(1), estimate, share });
+            let all = (number(0), number(2), number(3), number(4));
+            if let (Some(low), Some(estimate), Some(share), Some(apart)) = all {
+                *figure = Some(Measured { low, high: number(1), estimate, share, apart });
             }
         }
         let (run, took_ms) = (value.get("run")?.as_u64()?, value.get("ms")?.as_f64()?);
@@ -113,8 +116,10 @@ mod tests {
 
     fn line(run: u64) -> Line {
         let mut figures = [None; FIGURES.len()];
-        figures[0] = Some(Measured { low: 1.5, high: Some(2.5), estimate: 2.0, share: 0.0 });
-        figures[4] = Some(Measured { low: 7.0, high: None, estimate: 9.0, share: 0.98 });
+        figures[0] =
+            Some(Measured { low: 1.5, high: Some(2.5), estimate: 2.0, share: 0.0, apart: 0.25 });
+        figures[4] =
+            Some(Measured { low: 7.0, high: None, estimate: 9.0, share: 0.98, apart: 0.0 });
         Line::Run(Box::new(Outcome { run, took_ms: 12.25, figures }))
     }
 

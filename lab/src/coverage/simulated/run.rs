@@ -13,8 +13,8 @@ use plimsoll_model::assignment::{
 };
 use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
-    AgentEvent, Interval, JOURNAL_FORMAT, PointRecord, RunOptions, RunStarted, SecondRecord,
-    WorkerHealth, WorkerTotals,
+    AgentEvent, Interval, JOURNAL_FORMAT, OpTimes, PointRecord, RunOptions, RunStarted,
+    SecondRecord, WorkerHealth, WorkerTotals,
 };
 use plimsoll_model::gate::Gates;
 use plimsoll_model::goodput::GoodLimits;
@@ -38,6 +38,8 @@ const PAUSE_EVERY_NS: f64 = 100e6;
 const PAUSE_NS: f64 = 200e3;
 /// Events of a worker: its slices, and its totals.
 const EVENTS_MAX: usize = 100_000;
+/// A step of the histograms, as a share of the value.
+const RESOLUTION_RATIO: f64 = 1e-3;
 /// 2026-11-21T20:00:00Z.
 const STARTED_UNIX_NS: u64 = 1_795_291_200_000_000_000;
 
@@ -189,30 +191,37 @@ impl RowRunner {
         times: &PointTimes,
     ) -> [Option<Measured>; FIGURES.len()] {
         let intervals = point.response_interval_ns.unwrap_or_default();
-        let measured = |interval: Option<[f64; 2]>, estimate: f64, share: f64| {
+        let measured = |interval: Option<[f64; 2]>, estimate: f64, share: f64, apart: f64| {
             let [low, high] = interval?;
             let high = Some(high).filter(|high| high.is_finite());
-            Some(Measured { low, high, estimate, share })
+            Some(Measured { low, high, estimate, share, apart })
         };
-        let response = times.window_total().response;
+        let OpTimes { response, response_low, .. } = times.window_total();
         let n = response.len() as f64;
         let percentile = |index: usize| {
             let (figure, share) = PERCENTILES[index];
-            let truth_ns = self.truth.percentiles_ns[index] as u64;
-            let at_most = response.count_between(0, truth_ns) as f64 / n;
-            let estimate = response.value_at_quantile(share) as f64;
-            measured(intervals.figure(figure), estimate, at_most)
+            let within = response.count_between(0, self.truth.percentiles_ns[index] as u64);
+            let [estimate, low] =
+                [&response, &response_low].map(|it| it.value_at_quantile(share) as f64);
+            let apart = estimate - low + estimate * RESOLUTION_RATIO;
+            measured(intervals.figure(figure), estimate, within as f64 / n, apart)
         };
         let [p50, p90, p95, p99, p999] = [0, 1, 2, 3, 4].map(percentile);
+        let bounds = |figure: &str| {
+            let parts = point.uncertainty.get(figure);
+            parts.map_or(0.0, |parts| parts.generator + 2.0 * parts.resolution)
+        };
         let totals = &record.totals;
         let cycles_s = (totals.piece_ns_total + totals.think_ns_total) as f64 / 1e9;
         let rate = f64::from(record.load.clients()) * totals.pieces as f64 / cycles_s;
         let achieved = point.achieved_interval_ops_per_s.filter(|_| self.truth.closed.is_some());
-        let throughput = measured(achieved, rate, 0.0);
+        let throughput = measured(achieved, rate, 0.0, bounds("achieved_ops_per_s"));
         let good = totals.good as f64 / totals.due.max(1) as f64;
         let good_interval = point.goodput.as_ref().and_then(|it| it.share_interval_ratio);
-        let good = measured(good_interval, good, good);
-        let mean = measured(intervals.mean, response.mean(), 0.0);
+        let [within, within_low] =
+            [&response, &response_low].map(|it| it.count_between(0, self.truth.limit_ns) as f64);
+        let good = measured(good_interval, good, good, (within_low - within) / n);
+        let mean = measured(intervals.mean, response.mean(), 0.0, bounds("response_mean_ns"));
         [mean, p50, p90, p95, p99, p999, throughput, good]
     }
 }

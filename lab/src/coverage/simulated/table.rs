@@ -137,7 +137,7 @@ mod tests {
         }));
         for run in 0..1_100 {
             let estimate = 95.0 + (run % 11) as f64;
-            let mean = Measured { low: 90.0, high: high(run), estimate, share: 0.0 };
+            let mean = Measured { low: 90.0, high: high(run), estimate, share: 0.0, apart: 0.0 };
             let mut figures = [None; FIGURES.len()];
             figures[0] = Some(mean);
             record.add(Line::Run(Box::new(Outcome { run, took_ms: 1.0, figures })));
