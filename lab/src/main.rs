@@ -10,13 +10,14 @@
 //! | `bench memory` | memory growth at full speed, memory per idle client | 11 min | `docs/performance.md` |
 //! | `bench web --against PROGRAM` | CPU time and instructions per op, compared with another build of plimsoll; also `nfs`, `smb` | 5 min | printed, `--out FILE` |
 //! | `clients` | What do clients of language models report of a server whose times are known, and what do they cost? | 25 min | `docs/llm-clients.md` |
-//! | `coverage` | Do the uncertainty intervals contain the true percentiles? | 25 min | `docs/calibration.md` |
+//! | `coverage` | Do the uncertainty intervals contain the true percentiles? | 1 h | `docs/calibration.md` |
 //! | `coverage simulated` | The same of 48 kinds of simulated load and server: neither less nor more often than they claim? | 35 min | `docs/calibration.md` |
 //! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
 //! | `llm-faults` | What do clients of language models report of servers that reproduce known faults? | 15 min | `docs/llm-faults.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
 //! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; discussed in `docs/capacity.md` |
 //! | `dashboard` | Does each query of the Grafana dashboard find what a run exports to Prometheus? Needs one (`--collector`) | 1 min | printed |
+//! | `embednfsd` | Do the suites of NFSv4.1 measure a server that shares no code with ours? | 2 min | printed; named in `docs/nfs-server.md` |
 //! | `experiments` | Of simulated experiments: do the intervals contain the truth, are real interactions found, and no absent ones? | 4 min | `docs/experiments.md` |
 //! | `fleet failures` | Does a fleet lose a finished point, count a spoilt one or continue its load when agents, links or the controller fail? | 15 min | `docs/fleet.md` |
 //! | `fleet scale` | What do 16, 64 and 256 agents cost the controller, and how close do they start? | 2 min | `docs/fleet.md` |
@@ -44,6 +45,7 @@ mod clients;
 mod confinement;
 mod coverage;
 mod dashboard;
+mod embednfsd;
 mod experiments;
 mod faults;
 mod fleet;
@@ -94,6 +96,8 @@ enum Verb {
     Attribution(attribution::Options),
     /// Check that a claim of `plimsoll capacity` holds and is not too low; needs root.
     Capacity(capacity::Options),
+    /// Measure a foreign server of NFSv4.1; port 2049 has to be free.
+    Embednfsd,
     /// Check what is said of simulated experiments whose truth is known.
     Experiments(experiments::Options),
     /// Check many agents under one controller: failures, scale, overhead.
@@ -134,6 +138,7 @@ fn lab(verb: Verb) -> Result<()> {
         Verb::LlmFaults(options) => llm_faults::llm_faults(&options),
         Verb::Attribution(options) => attribution::attribution(options),
         Verb::Capacity(options) => capacity::capacity(options),
+        Verb::Embednfsd => embednfsd::embednfsd(),
         Verb::Experiments(options) => experiments::experiments(&options),
         Verb::Fleet(options) => fleet::fleet(options),
         Verb::Meter { file, command_line } => fleet::meter(&file, &command_line),

@@ -153,7 +153,7 @@ impl Remote {
 
     /// The form of its calls.
     pub(crate) fn dialect(&self) -> Dialect {
-        self.site.dialect()
+        self.site.dialect().of_client(self.granted().client_id)
     }
 
     /// Makes the calls of all `steps`, the last first, and of those that `on_reply` adds because of

@@ -260,8 +260,13 @@ impl Mounted {
     pub fn remote(&self, dial: &dyn Dial, stop: Arc<AtomicBool>) -> Result<Remote, SetupError> {
         let service = (procedure::service(self.site.version), self.ports.nfs, self.source);
         let first_xid = first_xid(self.nonce, &self.clients_made);
-        Remote::open(self.site.clone(), service, first_xid, dial, stop)
-            .map_err(|error| CallError::from(error).unable_to("reach NFS", self.target_label()))
+        let unable = |error: CallError| error.unable_to("reach NFS", self.target_label());
+        let opened = Remote::open(self.site.clone(), service, first_xid, dial, stop);
+        let mut remote = opened.map_err(|error| unable(error.into()))?;
+        if self.site.version == NfsVersion::V4_1 {
+            remote.null().map_err(unable)?;
+        }
+        Ok(remote)
     }
 
     /// The transport of the calls, as suites name it.

@@ -61,7 +61,7 @@ pub(super) fn find_root(
     let lease_s = lease_s.filter(|lease_s| *lease_s > 0).unwrap_or(LEASE_DEFAULT_S);
     site.attributes = supported.map_or(attribute::OF_FILES, |it| it.and(attribute::OF_FILES));
     site.session.lease = Nanos::from_secs(u64::from(lease_s));
-    let Granted { slots, operations_max, call_bytes_max, reply_bytes_max, back_channel } =
+    let Granted { slots, operations_max, call_bytes_max, reply_bytes_max, back_channel, .. } =
         remote.granted();
     let bytes = |bytes: u32| Bytes(u64::from(bytes));
     let limits = format!(

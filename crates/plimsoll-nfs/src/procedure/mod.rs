@@ -95,6 +95,13 @@ pub(crate) struct Dialect {
     pub(crate) context: Context4,
 }
 
+impl Dialect {
+    /// Of calls of a client that the server has this name for.
+    pub(crate) fn of_client(self, client_id: u64) -> Self {
+        Self { context: Context4 { client_id, ..self.context }, ..self }
+    }
+}
+
 /// Where a listing goes on; by default at the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cookie {

@@ -33,12 +33,15 @@ pub struct Context4 {
     pub attributes: Bitmap,
     /// The open file of a READ or WRITE.
     pub state: StateId,
+    /// The server's name of the client. Servers have to ignore it in an OPEN (RFC 8881 §8.8), and
+    /// some do not.
+    pub client_id: u64,
 }
 
 impl Context4 {
     /// Of set-up, which opens no files.
     pub const fn new(attributes: Bitmap) -> Self {
-        Self { attributes, state: StateId::ANONYMOUS }
+        Self { attributes, state: StateId::ANONYMOUS, client_id: 0 }
     }
 }
 
@@ -109,7 +112,7 @@ pub(crate) fn encode_path(names: &[&[u8]], to: CallWriter<'_>) {
 
 pub(super) fn encode(call: Call<'_>, context: Context4, to: CallWriter<'_>) {
     use Operation as O;
-    let Context4 { attributes, state } = context;
+    let Context4 { attributes, state, client_id } = context;
     let on = |to, cache, of: &OwnedHandle| begin(to, cache).op(O::PutFh, &handle(of));
     match call {
         Call::Null => begin(to, false),
@@ -138,7 +141,7 @@ pub(super) fn encode(call: Call<'_>, context: Context4, to: CallWriter<'_>) {
             on(to, false, file).op(O::Write, &arguments).op(O::GetAttr, &attributes)
         }
         Call::Create(dir, name) => {
-            let opener = Opener { client_id: 0, owner: b"set-up", access: SET_UP_ACCESS };
+            let opener = Opener { client_id, owner: b"set-up", access: SET_UP_ACCESS };
             open_new(on(to, true, dir), opener, name, attributes)
                 .op(O::Close, &CloseArgs { seqid: 0, state: StateId::CURRENT })
         }
@@ -180,7 +183,7 @@ pub(crate) fn encode_state(
     to: CallWriter<'_>,
 ) {
     use Operation as O;
-    let Context4 { attributes, state } = context;
+    let Context4 { attributes, state, .. } = context;
     let on = |to, of: &OwnedHandle| begin(to, true).op(O::PutFh, &handle(of));
     match call {
         StateCall::Open(file) => {
@@ -257,4 +260,22 @@ fn list<'o>(
     let arguments =
         ReadDirArgs4 { cookie, verifier, dir_bytes: bytes, bytes_max: bytes, attributes };
     of_dir.op(Operation::ReadDir, &arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::rpc::Credential;
+
+    #[test]
+    fn set_up_opens_under_the_servers_name_of_the_client() {
+        const CLIENT_ID: u64 = 0x1122_3344_5566_7788;
+        let context = Context4 { client_id: CLIENT_ID, ..Context4::new(attribute::OF_FILES) };
+        let mut out = Vec::new();
+        let to = CallWriter { xid: 1, credential: &Credential::none(), out: &mut out };
+        encode(Call::Create(&OwnedHandle::NONE, b"file"), context, to);
+        let mut owner = CLIENT_ID.to_be_bytes().to_vec();
+        owner.extend(b"\0\0\0\x06set-up");
+        assert!(out.windows(owner.len()).any(|bytes| bytes == owner), "{out:02x?}");
+    }
 }

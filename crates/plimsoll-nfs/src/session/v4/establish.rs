@@ -89,6 +89,8 @@ impl State {
 /// What the server granted of what was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
+    /// The server's name of the client.
+    pub client_id: u64,
     /// Slots.
     pub slots: u32,
     /// Operations of a compound.
@@ -324,8 +326,15 @@ impl Session4 {
             ));
         }
         let back_channel = ok.flags & session_flags::BACK_CHANNEL != 0;
-        self.granted =
-            Granted { slots, operations_max, call_bytes_max, reply_bytes_max, back_channel };
+        let client_id = self.client_id;
+        self.granted = Granted {
+            client_id,
+            slots,
+            operations_max,
+            call_bytes_max,
+            reply_bytes_max,
+            back_channel,
+        };
         self.create_sequence = self.create_sequence.wrapping_add(1);
         self.session = ok.session;
         self.back.reset();
