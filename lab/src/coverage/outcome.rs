@@ -26,11 +26,12 @@ pub struct Outcome {
     pub truths: Truths,
 }
 
-/// A uncertainty interval.
+/// An uncertainty interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReportedInterval {
     pub low_ns: f64,
-    pub high_ns: f64,
+    /// `None` where the sample shows no upper end.
+    pub high_ns: Option<f64>,
     pub value_ns: f64,
     /// The generator's part; `None` if it is not reported.
     pub generator_ns: Option<f64>,
@@ -72,7 +73,12 @@ impl Truths {
 
 impl ReportedInterval {
     pub fn holds(&self, truth_ns: f64) -> bool {
-        (self.low_ns..=self.high_ns).contains(&truth_ns)
+        truth_ns >= self.low_ns && self.high_ns.is_none_or(|high_ns| truth_ns <= high_ns)
+    }
+
+    /// Its width, as a share of the figure.
+    pub fn width_ratio(&self) -> Option<f64> {
+        Some((self.high_ns? - self.low_ns) / self.value_ns)
     }
 }
 
@@ -90,11 +96,14 @@ impl Outcome {
                 .percentile_ns(share)
                 .map_or_else(|| "unknown".to_owned(), |truth_ns| format!("{:.0}", truth_ns / 1e3));
             match interval {
-                Some(interval) => format!(
+                Some(ReportedInterval { low_ns, high_ns: Some(high_ns), .. }) => format!(
                     "{name} {:.0}–{:.0} µs, this run's truth {truth}",
-                    interval.low_ns / 1e3,
-                    interval.high_ns / 1e3
+                    low_ns / 1e3,
+                    high_ns / 1e3
                 ),
+                Some(ReportedInterval { low_ns, .. }) => {
+                    format!("{name} ≥ {:.0} µs, this run's truth {truth}", low_ns / 1e3)
+                }
                 None => format!("{name} not stated"),
             }
         });
@@ -131,7 +140,7 @@ impl Outcome {
             let figure = |index: usize| figures.get(index)?.as_f64();
             Some(ReportedInterval {
                 low_ns: figure(0)?,
-                high_ns: figure(1)?,
+                high_ns: figure(1),
                 value_ns: figure(2)?,
                 generator_ns: figure(3),
             })
@@ -158,8 +167,12 @@ mod tests {
 
     #[test]
     fn an_outcome_reads_back_and_half_a_line_is_none() {
-        let interval =
-            ReportedInterval { low_ns: 1.0, high_ns: 3.5, value_ns: 2.0, generator_ns: Some(0.25) };
+        let interval = ReportedInterval {
+            low_ns: 1.0,
+            high_ns: Some(3.5),
+            value_ns: 2.0,
+            generator_ns: Some(0.25),
+        };
         let outcome = Outcome {
             number: 7,
             seed: 8,

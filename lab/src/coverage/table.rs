@@ -2,50 +2,43 @@
 
 use std::fmt::Write as _;
 
-use super::UTILISATIONS;
+use super::REAL_UTILISATIONS;
 use super::outcome::{Outcome, PERCENTILES, ReportedInterval, Truths};
 use crate::bench::median;
 
 /// The whole of it, with a line for all.
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut out = String::from(
-        "| window | utilisation | host | runs (valid) | truth p50, p95, p99 | held p50 | held p95 | \
+        "| utilisation | host | runs (valid) | truth p50, p95, p99 | held p50 | held p95 | \
          held p99 | width of p50, p95, p99 | generator's part of p50, p99 |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    let mut windows: Vec<u64> = outcomes.iter().map(|outcome| outcome.window_s).collect();
-    windows.sort_unstable();
-    windows.dedup();
     let mut all = Vec::new();
-    for window_s in windows {
-        for utilisation in UTILISATIONS {
-            let cell: Vec<&Outcome> = outcomes
-                .iter()
-                .filter(|o| o.window_s == window_s && o.utilisation == utilisation)
-                .collect();
-            let truths = truths_ns(&cell);
-            for disturbed in [false, true] {
-                let runs: Vec<&Outcome> =
-                    cell.iter().copied().filter(|o| o.disturbed == disturbed).collect();
-                row(&mut out, (window_s, utilisation, disturbed), &runs, truths);
-            }
-            all.extend(cell.iter().map(|outcome| (*outcome, truths)));
+    for utilisation in REAL_UTILISATIONS {
+        let of_utilisation: Vec<&Outcome> =
+            outcomes.iter().filter(|outcome| outcome.utilisation == utilisation).collect();
+        let truths = truths_ns(&of_utilisation);
+        for disturbed in [false, true] {
+            let runs: Vec<&Outcome> =
+                of_utilisation.iter().copied().filter(|it| it.disturbed == disturbed).collect();
+            row(&mut out, (utilisation, disturbed), &runs, truths);
         }
+        all.extend(of_utilisation.iter().map(|outcome| (*outcome, truths)));
     }
     let _ = writeln!(out, "\nOf all {} runs: {}.", all.len(), overall_coverage(&all));
     out
 }
 
-/// Truth by percentile, of the quiet runs of a cell.
-fn truths_ns(cell: &[&Outcome]) -> [Option<f64>; 3] {
+/// Truth by percentile, of the quiet runs among these.
+fn truths_ns(runs: &[&Outcome]) -> [Option<f64>; 3] {
     let mut pooled = Truths::default();
-    cell.iter().filter(|outcome| !outcome.disturbed).for_each(|o| pooled.add(&o.truths));
+    runs.iter().filter(|outcome| !outcome.disturbed).for_each(|o| pooled.add(&o.truths));
     PERCENTILES.map(|(_, share)| pooled.percentile_ns(share))
 }
 
 fn row(
     out: &mut String,
-    (window_s, utilisation, disturbed): (u64, f64, bool),
+    (utilisation, disturbed): (f64, bool),
     runs: &[&Outcome],
     truths: [Option<f64>; 3],
 ) {
@@ -57,9 +50,8 @@ fn row(
     let percent = |ratios: Vec<f64>| {
         median(&ratios).map_or_else(|| "–".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0))
     };
-    let width = |index: usize| {
-        percent(intervals(index).map(|s| (s.high_ns - s.low_ns) / s.value_ns).collect())
-    };
+    let width =
+        |index: usize| percent(intervals(index).filter_map(|it| it.width_ratio()).collect());
     let generator = |index: usize| {
         percent(intervals(index).filter_map(|s| Some(s.generator_ns? / s.value_ns)).collect())
     };
@@ -69,7 +61,7 @@ fn row(
     let valid = runs.iter().filter(|outcome| outcome.valid).count();
     let _ = writeln!(
         out,
-        "| {window_s} s | {utilisation} | {} | {} ({valid}) | {} | {} | {} | {} | {}, {}, {} | {}, {} |",
+        "| {utilisation} | {} | {} ({valid}) | {} | {} | {} | {} | {}, {}, {} | {}, {} |",
         if disturbed { "disturbed" } else { "quiet" },
         runs.len(),
         truths.map(truth).join(", "),
@@ -122,7 +114,7 @@ mod tests {
         let (low_ns, high_ns) = (low_ms * 1e6, high_ms * 1e6);
         let interval = ReportedInterval {
             low_ns,
-            high_ns,
+            high_ns: Some(high_ns),
             value_ns: high_ns,
             generator_ns: Some(0.1 * high_ns),
         };
@@ -133,7 +125,7 @@ mod tests {
             number,
             seed: number,
             window_s: 3,
-            utilisation: 0.3,
+            utilisation: 0.6,
             disturbed,
             valid: true,
             intervals: [Some(interval), None, None],
@@ -146,7 +138,7 @@ mod tests {
         let outcomes =
             [outcome(0, false, 0.9, 1.1), outcome(1, false, 0.5, 0.8), outcome(2, true, 0.8, 1.6)];
         let text = table(&outcomes);
-        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| 3 s")).collect();
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| 0.6")).collect();
         assert!(rows[0].contains("quiet | 2 (2) | 1.00 ms, 1.90 ms, 1.98 ms | 1 of 2"), "{text}");
         assert!(rows[1].contains("disturbed | 1 (1)") && rows[1].contains("| 1 of 1"), "{text}");
         assert!(rows[1].contains("50.0 %") && rows[1].contains("10.0 %"), "{text}");
