@@ -68,10 +68,10 @@ impl StandardError {
     /// No less than independent ops scatter: less is luck. Their error is known, with as many
     /// degrees of freedom as a normal distribution has.
     pub(crate) fn at_least(self, error: f64) -> Self {
-        let known = Self { error, degrees: NORMAL_DEGREES, ..self };
+        let independent = Self { error, degrees: NORMAL_DEGREES, ..self };
         match self.degrees < DEGREES_MAX {
             true => Self { error: self.error.max(error), ..self },
-            false if known.half_width() > self.half_width() => known,
+            false if independent.half_width() > self.half_width() => independent,
             false => self,
         }
     }

@@ -88,11 +88,13 @@ impl Evaluation {
             effective,
             is_constant,
             by_sample,
-            verdict: match is_constant || by_sample < SAMPLE_MIN_RATIO {
-                true => verdict(covering, runs, 0.0),
-                false => verdict(covering, runs, effective),
-            },
+            verdict: verdict(covering, runs, has_two_limits(is_constant, effective, by_sample)),
         })
+    }
+
+    /// Its intervals may contain the truth neither less nor more often than they claim.
+    pub fn has_two_limits(&self) -> bool {
+        has_two_limits(self.is_constant, self.effective, self.by_sample)
     }
 
     /// Percent of the intervals that contain the truth.
@@ -101,8 +103,12 @@ impl Evaluation {
     }
 }
 
+fn has_two_limits(is_constant: bool, effective: f64, by_sample: f64) -> bool {
+    !is_constant && effective >= EFFECTIVE_MIN && by_sample >= SAMPLE_MIN_RATIO
+}
+
 /// By Clopper and Pearson: a share is refuted where it would hardly give a number as low, or as high.
-fn verdict(covering: usize, runs: usize, effective: f64) -> Verdict {
+fn verdict(covering: usize, runs: usize, has_two_limits: bool) -> Verdict {
     let rare = |chance: f64| chance < FAMILY_LEVEL / FAMILY_FIGURES / 2.0;
     let [least, most] = SHARES;
     let (covering, runs) = (covering as u64, runs as u64);
@@ -110,7 +116,7 @@ fn verdict(covering: usize, runs: usize, effective: f64) -> Verdict {
         return Verdict::Below;
     }
     let too_often = rare(binomial_at_most(runs - covering, runs, 1.0 - most));
-    if too_often && effective >= EFFECTIVE_MIN { Verdict::Above } else { Verdict::NotRefuted }
+    if too_often && has_two_limits { Verdict::Above } else { Verdict::NotRefuted }
 }
 
 /// The middle 95 % of the values.
@@ -148,13 +154,13 @@ mod tests {
 
     #[test]
     fn of_2000_runs_fewer_than_1814_refute_93_and_more_than_1967_refute_97() {
-        let verdict = |covering| verdict(covering, 2_000, EFFECTIVE_MIN);
+        let verdict = |covering| verdict(covering, 2_000, true);
         assert_eq!([1_813, 1_814].map(verdict), [Verdict::Below, Verdict::NotRefuted]);
         assert_eq!([1_967, 1_968].map(verdict), [Verdict::NotRefuted, Verdict::Above]);
-        assert_eq!(super::verdict(2_000, 2_000, EFFECTIVE_MIN - 1.0), Verdict::NotRefuted);
+        assert_eq!(super::verdict(2_000, 2_000, false), Verdict::NotRefuted);
         // Few runs refute only what is far off.
-        assert_eq!(super::verdict(50, 50, 1e3), Verdict::NotRefuted);
-        assert_eq!(super::verdict(20, 50, 1e3), Verdict::Below);
+        assert_eq!(super::verdict(50, 50, true), Verdict::NotRefuted);
+        assert_eq!(super::verdict(20, 50, true), Verdict::Below);
     }
 
     fn truth() -> Truth {

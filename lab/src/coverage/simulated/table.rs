@@ -85,23 +85,30 @@ fn cell(it: &Evaluation, made: usize) -> String {
     text
 }
 
-/// The share over all figures and runs, and the fault that it may be.
+/// The share over all figures with two limits and their runs, and the fault that it may be.
 fn mean(cells: &[Cell]) -> (String, Vec<String>) {
     let varying = || cells.iter().map(|it| it.evaluation).filter(|it| !it.is_constant);
-    let runs: usize = varying().map(|it| it.runs).sum();
-    if runs == 0 {
+    let Some(of_all) = percent_of(varying()) else {
         return ("No figure varies.".to_owned(), Vec::new());
-    }
-    let covering: usize = varying().map(|it| it.covering).sum();
-    let mean = covering as f64 / runs as f64 * 100.0;
+    };
+    let with_two_limits = || varying().filter(Evaluation::has_two_limits);
+    let mean = percent_of(with_two_limits()).unwrap_or(of_all);
     let [least, most] = MEAN_PERCENT;
     let line = format!(
-        "Of all intervals {mean:.2} % contain the truth ({} figures that vary; {least:.0} to \
-         {most:.0} % are required).",
+        "Of the intervals of {} figures with both limits {mean:.2} % contain the truth ({least:.0} \
+         to {most:.0} % are required), of those of all {} figures that vary {of_all:.2} %.",
+        with_two_limits().count(),
         varying().count()
     );
     let fault = (!(least..=most).contains(&mean)).then(|| line.clone());
     (line, fault.into_iter().collect())
+}
+
+/// Percent of the intervals of these figures that contain the truth; `None` of none.
+fn percent_of(evaluations: impl Iterator<Item = Evaluation>) -> Option<f64> {
+    let sums =
+        evaluations.fold((0, 0), |(covering, runs), it| (covering + it.covering, runs + it.runs));
+    (sums.1 > 0).then(|| sums.0 as f64 / sums.1 as f64 * 100.0)
 }
 
 fn fault(cell: &Cell) -> Option<String> {
@@ -161,7 +168,7 @@ mod tests {
         let Summary { text, faults } = summary(&rows, &records, 1_100);
         assert!(text.contains("| 1100 | 95.0 (0.0, 5.0) 2.00; n 1000; 5 % open | – |"), "{text}");
         assert!(text.contains("| **50.0** (0.0, 50.0)"), "{text}");
-        assert!(text.contains("Of all intervals 72.50 % contain"), "{text}");
+        assert!(text.contains("both limits 72.50 % contain"), "{text}");
         assert!(text.ends_with("1 of 2 figures are refuted."), "{text}");
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(
