@@ -51,8 +51,8 @@ pub struct Evaluation {
     pub effective: f64,
     /// It is the same in all runs.
     pub is_constant: bool,
-    /// Part of the width that the sample makes: median.
-    pub by_sample: f64,
+    /// Its intervals may contain the truth neither less nor more often than they claim.
+    pub has_two_limits: bool,
     /// What follows.
     pub verdict: Verdict,
 }
@@ -77,7 +77,9 @@ impl Evaluation {
         let widths: Vec<f64> = closed().map(|(_, width)| width / spread).collect();
         let by_sample: Vec<f64> =
             closed().map(|(it, width)| 1.0 - it.apart / width.max(f64::MIN_POSITIVE)).collect();
-        let by_sample = median(&by_sample).unwrap_or(1.0);
+        let has_two_limits = !is_constant
+            && effective >= EFFECTIVE_MIN
+            && median(&by_sample).is_none_or(|ratio| ratio >= SAMPLE_MIN_RATIO);
         Some(Self {
             runs,
             covering,
@@ -87,24 +89,15 @@ impl Evaluation {
             width: median(&widths).filter(|_| !is_constant),
             effective,
             is_constant,
-            by_sample,
-            verdict: verdict(covering, runs, has_two_limits(is_constant, effective, by_sample)),
+            has_two_limits,
+            verdict: verdict(covering, runs, has_two_limits),
         })
-    }
-
-    /// Its intervals may contain the truth neither less nor more often than they claim.
-    pub fn has_two_limits(&self) -> bool {
-        has_two_limits(self.is_constant, self.effective, self.by_sample)
     }
 
     /// Percent of the intervals that contain the truth.
     pub fn percent(&self) -> f64 {
         self.covering as f64 / self.runs as f64 * 100.0
     }
-}
-
-fn has_two_limits(is_constant: bool, effective: f64, by_sample: f64) -> bool {
-    !is_constant && effective >= EFFECTIVE_MIN && by_sample >= SAMPLE_MIN_RATIO
 }
 
 /// By Clopper and Pearson: a share is refuted where it would hardly give a number as low, or as high.

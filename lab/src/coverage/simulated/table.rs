@@ -91,7 +91,7 @@ fn mean(cells: &[Cell]) -> (String, Vec<String>) {
     let Some(of_all) = percent_of(varying()) else {
         return ("No figure varies.".to_owned(), Vec::new());
     };
-    let with_two_limits = || varying().filter(Evaluation::has_two_limits);
+    let with_two_limits = || varying().filter(|it| it.has_two_limits);
     let mean = percent_of(with_two_limits()).unwrap_or(of_all);
     let [least, most] = MEAN_PERCENT;
     let line = format!(
